@@ -1,0 +1,70 @@
+# Everything sets itself up in .venv/ and target/. `make help` lists the targets.
+# ARGS='...' is passed on to the program that a target runs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+ARGS ?=
+
+export PYTHONUTF8 = 1
+
+.PHONY: help demo test test-rust test-python bench soak check clean
+
+help:
+	@echo "demo   overload a chatbot's database: ungated, with a semaphore, with tidegate"
+	@echo "test   all tests"
+	@echo "check  format, lints, types, docs"
+	@echo "bench  the figures, as ratios to their peers, in target/bench.json"
+	@echo "soak   long storms, models and sanitizers"
+
+# --- set-up ------------------------------------------------------------------------------------
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find src bindings/python -name '*.rs' -o -name Cargo.toml)
+
+$(VENV)/.pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "tidegate needs Python 3.11 or later; say which with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+# The package itself, editable: the Python half is used where it stands, the native half is built.
+$(VENV)/.package: $(VENV)/.tools $(RUST_SOURCES)
+	$(BIN)/maturin develop --quiet --release --extras cli
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --group check
+	@touch $@
+
+# --- what people run ---------------------------------------------------------------------------
+
+demo: $(VENV)/.package
+	$(BIN)/tidegate demo $(ARGS)
+
+test: test-rust test-python
+
+test-rust:
+	$(CARGO) test --locked
+	RUSTFLAGS="--cfg tidegate_loom" $(CARGO) test --locked --target-dir target/loom --release --test loom
+
+test-python: $(VENV)/.package
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(VENV)/.package
+	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json $(CARGO) bench --locked -p tidegate-benches
+	$(BIN)/python benches/python_ratios.py --merge target/bench-rust.json --out target/bench.json
+
+soak: $(VENV)/.package
+	PYTHON=$(CURDIR)/$(BIN)/python scripts/soak.sh
+
+check: $(VENV)/.package $(VENV)/.check
+	scripts/check.sh
+
+clean:
+	rm -rf $(VENV) target

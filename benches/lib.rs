@@ -1,0 +1,89 @@
+//! Two pieces of code timed in turn, so that a drifting machine slows both, and the ratio of the two.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use criterion::Criterion;
+use serde_json::{Value, json};
+
+/// Chunks of this many iterations alternate between the two sides.
+const CHUNK: u64 = 10_000;
+
+/// One figure: medians of both sides and of their ratio, sample by sample.
+pub struct Figure {
+    name: &'static str,
+    ours_ns: f64,
+    peer_ns: f64,
+    ratio: f64,
+    bar: Option<f64>,
+}
+
+impl Figure {
+    /// The figure as `target/bench.json` has it.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "ours_ns": round(self.ours_ns),
+            "peer_ns": round(self.peer_ns),
+            "ratio": round(self.ratio),
+            "bar": self.bar,
+            "ok": self.bar.is_none_or(|bar| self.ratio <= bar),
+        })
+    }
+}
+
+/// Times `ours` against `peer` in alternating chunks under criterion's sampling. Each side runs
+/// the given number of iterations.
+pub fn compare(
+    criterion: &mut Criterion,
+    name: &'static str,
+    bar: Option<f64>,
+    mut ours: impl FnMut(u64),
+    mut peer: impl FnMut(u64),
+) -> Figure {
+    let samples = RefCell::new(Vec::new());
+    criterion.bench_function(name, |bencher| {
+        bencher.iter_custom(|iterations| {
+            let (mut ours_time, mut peer_time) = (Duration::ZERO, Duration::ZERO);
+            let mut left = iterations;
+            while left > 0 {
+                let chunk = left.min(CHUNK);
+                ours_time += time(&mut ours, chunk);
+                peer_time += time(&mut peer, chunk);
+                left -= chunk;
+            }
+            if iterations >= CHUNK {
+                let per = |time: Duration| time.as_secs_f64() * 1e9 / iterations as f64;
+                samples.borrow_mut().push((per(ours_time), per(peer_time)));
+            }
+            ours_time
+        });
+    });
+    let samples = samples.into_inner();
+    assert!(!samples.is_empty(), "{name}: no sample was long enough");
+    let median_of =
+        |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
+    Figure {
+        name,
+        ours_ns: median_of(&|sample| sample.0),
+        peer_ns: median_of(&|sample| sample.1),
+        ratio: median_of(&|sample| sample.0 / sample.1),
+        bar,
+    }
+}
+
+fn time(side: &mut impl FnMut(u64), iterations: u64) -> Duration {
+    let start = Instant::now();
+    side(iterations);
+    start.elapsed()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}

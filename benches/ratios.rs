@@ -1,0 +1,103 @@
+//! The figures of the Rust core, each as a ratio to its peer in the same run.
+//!
+//! `cargo bench -p tidegate-benches`; writes the file named by `TIDEGATE_BENCH_OUT`.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use criterion::Criterion;
+use tidegate::{Gate, Priority};
+use tidegate_benches::compare;
+use tokio::sync::Semaphore;
+
+const LIMIT: u32 = 20;
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2))
+        .sample_size(50)
+        .without_plots()
+        .configure_from_args();
+    let gate = Gate::new("bench", LIMIT).expect("a valid gate");
+    let full = Gate::new("full", 1).expect("a valid gate");
+    let _inside = full.try_admit(Priority::Critical).expect("the first fits");
+    let word = AtomicU64::new(0);
+    let semaphore = Semaphore::new(LIMIT as usize);
+
+    let figures = [
+        compare(
+            &mut criterion,
+            "rust.pair_vs_bare_atomics",
+            Some(1.6),
+            |n| pairs(&gate, n),
+            |n| bare_atomics(&word, n),
+        ),
+        compare(
+            &mut criterion,
+            "rust.pair_vs_tokio_1t",
+            Some(0.667),
+            |n| pairs(&gate, n),
+            |n| tokio_pairs(&semaphore, n),
+        ),
+        compare(
+            &mut criterion,
+            "rust.pair_vs_tokio_2t",
+            Some(1.0),
+            |n| on_two_threads(|| pairs(&gate, n)),
+            |n| on_two_threads(|| tokio_pairs(&semaphore, n)),
+        ),
+        compare(
+            &mut criterion,
+            "rust.reject_vs_pair",
+            Some(0.8),
+            |n| rejects(&full, n),
+            |n| pairs(&gate, n),
+        ),
+    ];
+    criterion.final_summary();
+    if let Some(path) = std::env::var_os("TIDEGATE_BENCH_OUT") {
+        let figures: Vec<_> = figures.iter().map(tidegate_benches::Figure::json).collect();
+        let json = serde_json::json!({ "figures": figures });
+        std::fs::write(path, format!("{json:#}\n")).expect("the output file can be written");
+    }
+}
+
+fn pairs(gate: &Gate, n: u64) {
+    for _ in 0..n {
+        drop(black_box(gate.try_admit(Priority::Critical)));
+    }
+}
+
+fn rejects(full: &Gate, n: u64) {
+    for _ in 0..n {
+        drop(black_box(full.try_admit(Priority::Critical)));
+    }
+}
+
+fn bare_atomics(word: &AtomicU64, n: u64) {
+    for _ in 0..n {
+        black_box(word.fetch_add(1, Ordering::Acquire));
+        black_box(word.fetch_sub(1, Ordering::Release));
+    }
+}
+
+fn tokio_pairs(semaphore: &Semaphore, n: u64) {
+    for _ in 0..n {
+        drop(black_box(semaphore.try_acquire()));
+    }
+}
+
+fn on_two_threads(side: impl Fn() + Sync) {
+    let start = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                start.wait();
+                side();
+            });
+        }
+    });
+}

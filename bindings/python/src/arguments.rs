@@ -1,0 +1,177 @@
+//! From Python's arguments to the core's types. What does not fit is a `TypeError` where the type is
+//! wrong and a `ConfigError` where the value is; nothing is rounded, wrapped or guessed.
+
+use std::time::Duration;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
+use tidegate::{Ask, ConfigError, Outcome, Priority, Threshold, Thresholds, Weight, limit_from};
+
+use crate::names::config_error;
+
+type Any<'py> = Bound<'py, PyAny>;
+
+fn wrong_type(what: &str, wanted: &str, got: &Any<'_>) -> PyErr {
+    let class = got
+        .get_type()
+        .name()
+        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    let value = got.repr().map_or_else(
+        |_| "?".to_owned(),
+        |repr| repr.to_string_lossy().into_owned(),
+    );
+    PyTypeError::new_err(format!("{what} must be {wanted}, got {value} ({class})"))
+}
+
+/// A whole number: an int or what stands for one (`__index__`). Neither bool nor float.
+/// One that is beyond 64 bits comes back as its digits.
+fn whole(what: &str, value: &Any<'_>) -> PyResult<Result<i64, String>> {
+    if value.is_instance_of::<PyBool>() || !value.hasattr("__index__")? {
+        return Err(wrong_type(what, "an int", value));
+    }
+    let number = value.call_method0("__index__")?;
+    match number.extract::<i64>() {
+        Ok(number) => Ok(Ok(number)),
+        Err(_) if number.is_instance_of::<PyInt>() => Ok(Err(digits(&number))),
+        Err(error) => Err(error),
+    }
+}
+
+/// The digits of a large int; of a very large one, how large it is (Python refuses to print it).
+fn digits(number: &Any<'_>) -> String {
+    number.str().map_or_else(
+        |_| {
+            let bits = number
+                .call_method0("bit_length")
+                .map_or_else(|_| "?".into(), |n| n.to_string());
+            format!("an int of {bits} bits")
+        },
+        |digits| digits.to_string_lossy().into_owned(),
+    )
+}
+
+pub(crate) fn limit(value: &Any<'_>) -> PyResult<u32> {
+    match whole("limit", value)? {
+        Ok(number) => limit_from(number),
+        Err(got) => Err(ConfigError::Limit { got }),
+    }
+    .map_err(|error| config_error(value.py(), &error))
+}
+
+pub(crate) fn weight(value: Option<&Any<'_>>) -> PyResult<Weight> {
+    let Some(value) = value else {
+        return Ok(Weight::ONE);
+    };
+    match whole("weight", value)? {
+        Ok(number) => Weight::new(number),
+        Err(got) => Err(ConfigError::Weight { got }),
+    }
+    .map_err(|error| config_error(value.py(), &error))
+}
+
+/// What `parse` makes of a text. One with lone surrogates has no UTF-8, so it is no name of anything:
+/// `refuse` says so, with what can be shown of it.
+fn text<T>(
+    what: &str,
+    value: &Any<'_>,
+    parse: impl FnOnce(&str) -> Result<T, ConfigError>,
+    refuse: impl FnOnce(String) -> ConfigError,
+) -> PyResult<T> {
+    let string = value
+        .cast::<PyString>()
+        .map_err(|_| wrong_type(what, "a str", value))?;
+    match string.to_str() {
+        Ok(text) => parse(text),
+        Err(_) => Err(refuse(string.to_string_lossy().into_owned())),
+    }
+    .map_err(|error| config_error(value.py(), &error))
+}
+
+pub(crate) fn name(value: &Any<'_>) -> PyResult<String> {
+    text(
+        "name",
+        value,
+        |name| Ok(name.to_owned()),
+        |got| ConfigError::Name { got },
+    )
+}
+
+pub(crate) fn priority(value: &Any<'_>) -> PyResult<Priority> {
+    text("priority", value, str::parse, |got| ConfigError::Priority {
+        got,
+    })
+}
+
+pub(crate) fn outcome(value: &Any<'_>) -> PyResult<Outcome> {
+    text("outcome", value, str::parse, |got| ConfigError::Outcome {
+        got,
+    })
+}
+
+/// What is asked for; a priority of None is left to the context or the gate's default.
+pub(crate) fn ask(priority_arg: Option<&Any<'_>>, weight_arg: Option<&Any<'_>>) -> PyResult<Ask> {
+    let wanted = priority_arg.map(priority).transpose()?;
+    Ok(Ask::from(wanted).weight(weight(weight_arg)?))
+}
+
+/// A mapping from priority to a fraction of the limit, or to `{"reserve": weight}`.
+pub(crate) fn thresholds(value: Option<&Any<'_>>) -> PyResult<Thresholds> {
+    let mut thresholds = Thresholds::default();
+    let Some(value) = value else {
+        return Ok(thresholds);
+    };
+    let mapping = value
+        .cast::<PyMapping>()
+        .map_err(|_| wrong_type("thresholds", "a mapping from priority to fraction", value))?;
+    for item in mapping.items()? {
+        let (key, value): (Any<'_>, Any<'_>) = item.extract()?;
+        thresholds = thresholds.with(priority(&key)?, threshold(&value)?);
+    }
+    Ok(thresholds)
+}
+
+fn threshold(value: &Any<'_>) -> PyResult<Threshold> {
+    let rule = "a fraction of the limit from 0 to 1, or {\"reserve\": weight}";
+    if let Ok(reserve) = value.cast::<PyDict>() {
+        return match (reserve.len(), reserve.get_item("reserve")?) {
+            (1, Some(weight)) => match whole("a reserve", &weight)? {
+                Ok(number) => limit_from(number).map_err(|_| number.to_string()),
+                Err(got) => Err(got),
+            }
+            .map(Threshold::Reserve)
+            .map_err(|got| config_error(value.py(), &ConfigError::Reserve { got })),
+            _ => Err(wrong_type("a threshold", rule, value)),
+        };
+    }
+    if value.is_instance_of::<PyBool>()
+        || !(value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>())
+    {
+        return Err(wrong_type("a threshold", rule, value));
+    }
+    // An int too large for a float is too large for a fraction.
+    let share = value.extract::<f64>().unwrap_or(f64::INFINITY);
+    Threshold::fraction(share).map_err(|error| config_error(value.py(), &error))
+}
+
+/// Seconds to wait: None and infinity are for ever, as is what no clock can count.
+pub(crate) fn timeout(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
+    let Some(value) = value else { return Ok(None) };
+    let number = !value.is_instance_of::<PyBool>() && value.hasattr("__float__")?;
+    let seconds = match value.extract::<f64>() {
+        Ok(seconds) if number => seconds,
+        _ if number && value.is_instance_of::<PyInt>() => f64::INFINITY.copysign(sign(value)?),
+        _ => return Err(wrong_type("timeout", "a number of seconds or None", value)),
+    };
+    if seconds.is_nan() || seconds < 0.0 {
+        return Err(PyValueError::new_err(format!(
+            "timeout must be 0 seconds or more, got {seconds}"
+        )));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// The sign of an int that no float can hold.
+fn sign(value: &Any<'_>) -> PyResult<f64> {
+    Ok(if value.lt(0)? { -1.0 } else { 1.0 })
+}

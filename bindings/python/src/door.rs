@@ -1,0 +1,106 @@
+//! What blocks and permits hold on to: the way in and out of a gate, without the rest of its surface.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use tidegate::{Ask, RetryAfter, Shed};
+
+use crate::outcome::Outcomes;
+use crate::permit::Permit;
+use crate::{arguments, context, shed};
+
+/// The native part of a gate, shared by the Python object, its permits and its sheds.
+///
+/// It is apart from `Gate` so that a gate can keep its own bound `__enter__` and `__exit__` (see
+/// `prebound`) without being part of a reference cycle.
+#[pyclass(frozen, module = "tidegate._native")]
+pub(crate) struct Door {
+    pub(crate) core: tidegate::Gate,
+    pub(crate) outcomes: Outcomes,
+    name: Py<PyString>,
+}
+
+impl Door {
+    pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> Self {
+        let name = PyString::new(py, core.name()).unbind();
+        Self {
+            core,
+            outcomes,
+            name,
+        }
+    }
+
+    pub(crate) fn name(&self, py: Python<'_>) -> Py<PyString> {
+        self.name.clone_ref(py)
+    }
+
+    /// The context's priority, where the caller asked for none.
+    #[inline]
+    fn complete(py: Python<'_>, ask: Ask) -> PyResult<Ask> {
+        if ask.has_priority() {
+            Ok(ask)
+        } else {
+            Ok(ask.or_priority(context::priority(py)?))
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Result<Py<Permit>, Shed>> {
+        let ask = Self::complete(slf.py(), ask)?;
+        match slf.get().core.take(ask) {
+            Err(refused) => Ok(Err(refused)),
+            // Made a permit at once: if Python has no memory for the object, dropping it gives the
+            // room back.
+            Ok(ticket) => Py::new(slf.py(), Permit::new(slf.clone().unbind(), ticket)).map(Ok),
+        }
+    }
+
+    /// A permit, or the shed as an exception.
+    #[inline]
+    pub(crate) fn admit(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Py<Permit>> {
+        Self::take(slf, ask)?.map_err(|refused| shed::error(slf, refused))
+    }
+
+    pub(crate) fn wait(&self, py: Python<'_>, ask: Ask) -> PyResult<Option<f64>> {
+        Ok(match self.core.retry_after(Self::complete(py, ask)?) {
+            RetryAfter::Known(wait) => Some(wait.as_secs_f64()),
+            RetryAfter::Unknown => None,
+            RetryAfter::Never => Some(f64::INFINITY),
+        })
+    }
+}
+
+#[pymethods]
+impl Door {
+    #[inline]
+    pub(crate) fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let priority = context::priority(slf.py())?;
+        slf.get()
+            .core
+            .enter(priority)
+            .map_err(|refused| shed::error(slf, refused))
+    }
+
+    #[inline]
+    pub(crate) fn exit(
+        &self,
+        _class: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        self.core.exit(self.outcomes.of(exception));
+    }
+
+    /// For sheds, which keep the door they were turned away from.
+    fn retry_after(
+        &self,
+        py: Python<'_>,
+        priority: &Bound<'_, PyAny>,
+        weight: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<f64>> {
+        self.wait(py, arguments::ask(Some(priority), Some(weight))?)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        self.outcomes.traverse(&visit)
+    }
+}

@@ -1,0 +1,344 @@
+//! The gate in Python. Entering and leaving are native, so no signal can fall between the count and the
+//! block; no state is kept anywhere but in the gate and in permits.
+
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString};
+use tidegate::Thresholds;
+
+use crate::admission::Admission;
+use crate::arguments;
+use crate::clock::ManualClock;
+use crate::door::Door;
+use crate::names::{self, config_error, imported};
+use crate::outcome::Outcomes;
+use crate::permit::Permit;
+use crate::prebound::{Bindings, Prebound};
+use crate::ready::Ready;
+use crate::stats::{LimitChange, Stats};
+
+/// How long a drain waits before it lets Python handle signals. A release wakes it at once.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// The admission controller of one protected resource.
+///
+/// Args:
+///     name: A label for messages and metrics, 1 to 255 bytes without control characters.
+///     limit: The most weight that may be in flight, 0 to 2**31 - 1. Per process.
+///     thresholds: Priority to fraction of the limit (0.9), or to ``{"reserve": weight}``.
+///     default_priority: The priority of requests that name none.
+///     enforce: False is dry run: count what would be shed, shed nothing.
+///     timing: Whether to measure how long permits are held.
+///     outcomes: Exception class to "success", "overload" or "ignore".
+///     clock: A ``tidegate.testing.ManualClock``, for tests.
+///
+/// Raises:
+///     ConfigError: A value breaks its rule (a ValueError, too).
+///     TypeError: A value has the wrong type.
+#[pyclass(frozen, weakref, module = "tidegate")]
+pub(crate) struct Gate {
+    door: Py<Door>,
+    pub(crate) bindings: Bindings,
+}
+
+impl Gate {
+    fn core(&self) -> &tidegate::Gate {
+        &self.door.get().core
+    }
+}
+
+#[pymethods]
+impl Gate {
+    #[new]
+    #[pyo3(
+        signature = (name, limit, *, thresholds=None, default_priority=None, enforce=true, timing=false,
+                     outcomes=None, clock=None),
+        text_signature = "(name, limit, *, thresholds=None, default_priority='critical', enforce=True, \
+                          timing=False, outcomes=None, clock=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of a Python constructor
+    fn new(
+        name: &Bound<'_, PyAny>,
+        limit: &Bound<'_, PyAny>,
+        thresholds: Option<&Bound<'_, PyAny>>,
+        default_priority: Option<&Bound<'_, PyAny>>,
+        enforce: bool,
+        timing: bool,
+        outcomes: Option<&Bound<'_, PyDict>>,
+        clock: Option<&Bound<'_, ManualClock>>,
+    ) -> PyResult<Self> {
+        let py = name.py();
+        let label = arguments::name(name)?;
+        let mut builder = tidegate::Gate::builder(&label, arguments::limit(limit)?)
+            .thresholds(arguments::thresholds(thresholds)?)
+            .enforce(enforce)
+            .timing(timing);
+        if let Some(priority) = default_priority {
+            builder = builder.default_priority(arguments::priority(priority)?);
+        }
+        if let Some(clock) = clock {
+            builder = builder.clock(clock.get().core.clone());
+        }
+        let core = builder.build().map_err(|error| config_error(py, &error))?;
+        let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
+        Ok(Self {
+            bindings: Bindings::new(&door)?,
+            door: door.unbind(),
+        })
+    }
+
+    /// The label given at construction.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> Py<PyString> {
+        self.door.get().name(py)
+    }
+
+    /// The most weight that may be in flight.
+    #[getter]
+    fn limit(&self) -> u32 {
+        self.core().limit()
+    }
+
+    /// The weight in flight, without what dry run let in beyond the limit.
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.core().in_flight()
+    }
+
+    /// How full the gate may be for each priority still to enter, in weight.
+    #[getter]
+    fn thresholds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (priority, weight) in tidegate::Priority::ALL
+            .into_iter()
+            .zip(self.core().thresholds())
+        {
+            dict.set_item(names::priority(py, priority)?, weight)?;
+        }
+        Ok(dict)
+    }
+
+    /// The priority of requests that name none.
+    #[getter]
+    fn default_priority(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        names::priority(py, self.core().default_priority())
+    }
+
+    /// Whether requests are turned away; False in dry run.
+    #[getter]
+    fn enforce(&self) -> bool {
+        self.core().enforce()
+    }
+
+    /// Whether the gate was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.core().closed()
+    }
+
+    /// The last limit changes, at most 64, oldest first.
+    #[getter]
+    fn limit_history(&self) -> Vec<LimitChange> {
+        self.core()
+            .limit_history()
+            .into_iter()
+            .map(LimitChange::from)
+            .collect()
+    }
+
+    #[classattr]
+    fn __enter__() -> Prebound {
+        Prebound::ENTER
+    }
+
+    #[classattr]
+    fn __exit__() -> Prebound {
+        Prebound::EXIT
+    }
+
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<Ready>> {
+        Door::enter(self.door.bind(py))?;
+        Ready::none(py)
+    }
+
+    fn __aexit__(
+        &self,
+        py: Python<'_>,
+        class: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<Ready>> {
+        self.door.get().exit(class, exception, traceback);
+        Ready::none(py)
+    }
+
+    /// An admission to enter with ``with`` or ``async with``, or to await. Holds nothing until then.
+    #[pyo3(
+        signature = (*, priority=None, weight=None),
+        text_signature = "($self, *, priority=None, weight=1)"
+    )]
+    fn admit(
+        &self,
+        py: Python<'_>,
+        priority: Option<&Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Admission> {
+        Ok(Admission::new(
+            self.door.clone_ref(py),
+            arguments::ask(priority, weight)?,
+        ))
+    }
+
+    /// A permit, which is the caller's to release, or None. Never waits.
+    #[pyo3(
+        signature = (*, priority=None, weight=None),
+        text_signature = "($self, *, priority=None, weight=1)"
+    )]
+    fn try_admit(
+        &self,
+        py: Python<'_>,
+        priority: Option<&Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Py<Permit>>> {
+        Ok(Door::take(self.door.bind(py), arguments::ask(priority, weight)?)?.ok())
+    }
+
+    /// Decorates a function, coroutine function, generator or async generator: each run of its
+    /// body holds a permit. Use as ``@gate.guard`` or ``@gate.guard(priority=..., weight=...)``.
+    #[pyo3(
+        signature = (function=None, /, *, priority=None, weight=None),
+        text_signature = "($self, function=None, /, *, priority=None, weight=1)"
+    )]
+    fn guard<'py>(
+        slf: &Bound<'py, Self>,
+        function: Option<&Bound<'py, PyAny>>,
+        priority: Option<&Bound<'py, PyAny>>,
+        weight: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static GUARD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        arguments::ask(priority, weight)?; // wrong arguments are told where they are written
+        let guard = imported(slf.py(), &GUARD, "tidegate._guard", "guard")?;
+        guard.call1((slf, function, priority, weight))
+    }
+
+    /// Sets the limit. Once this has returned nothing is admitted above it; permits that are out stay
+    /// valid. ``cause`` is kept in ``limit_history``.
+    #[pyo3(signature = (n, *, cause=None))]
+    fn set_limit(&self, n: &Bound<'_, PyAny>, cause: Option<&str>) -> PyResult<()> {
+        let limit = arguments::limit(n)?;
+        self.core()
+            .set_limit(limit, cause)
+            .map_err(|error| config_error(n.py(), &error))
+    }
+
+    /// Sets the thresholds: priority to fraction of the limit, or to ``{"reserve": weight}``. What is not
+    /// named has its default.
+    fn set_thresholds(&self, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
+        let thresholds: Thresholds = arguments::thresholds(Some(mapping))?;
+        self.core()
+            .set_thresholds(thresholds)
+            .map_err(|error| config_error(mapping.py(), &error))
+    }
+
+    /// Switches dry run off (True) or on (False).
+    fn set_enforce(&self, flag: bool) {
+        self.core().set_enforce(flag);
+    }
+
+    /// For how many seconds a request like this should stay away, at least: 0.0 when it would be
+    /// admitted now, None when that is unknown, infinity when it is never.
+    #[pyo3(
+        signature = (*, priority=None, weight=None),
+        text_signature = "($self, *, priority=None, weight=1)"
+    )]
+    fn retry_after(
+        &self,
+        py: Python<'_>,
+        priority: Option<&Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<f64>> {
+        self.door.get().wait(py, arguments::ask(priority, weight)?)
+    }
+
+    /// Admits nothing any more, also in dry run. What is inside may leave in its own time.
+    fn close(&self) {
+        self.core().close();
+    }
+
+    /// Closes the gate and waits until everything inside has left. Returns whether it has, within
+    /// ``timeout`` seconds (None: for ever). RuntimeError under a running event loop, which it would
+    /// block: use ``drain_async`` there.
+    #[pyo3(signature = (timeout=None))]
+    fn drain(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        static REFUSE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let timeout = arguments::timeout(timeout)?;
+        imported(py, &REFUSE, "tidegate._drain", "refuse_in_event_loop")?.call0()?;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let slice = left.map_or(SIGNAL_CHECK, |left| left.min(SIGNAL_CHECK));
+            if py.detach(|| self.core().drain(Some(slice))) {
+                return Ok(true);
+            }
+            py.check_signals()?;
+            if left.is_some_and(|left| left <= SIGNAL_CHECK) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// As ``drain``, for a coroutine on asyncio or trio: the event loop goes on meanwhile.
+    #[pyo3(signature = (timeout=None))]
+    fn drain_async<'py>(
+        slf: &Bound<'py, Self>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static DRAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let seconds = arguments::timeout(timeout)?.map(|timeout| timeout.as_secs_f64());
+        imported(slf.py(), &DRAIN, "tidegate._drain", "drain_async")?.call1((slf, seconds))
+    }
+
+    /// Closes the gate; ``callback()`` is called once everything inside has left, by whoever
+    /// releases the last of it, in any thread.
+    fn _on_drained(&self, callback: Py<PyAny>) {
+        self.core().on_drained(Box::new(move || {
+            // At interpreter exit nobody waits any more.
+            Python::try_attach(|py| {
+                if let Err(error) = callback.call0(py) {
+                    error.write_unraisable(py, Some(callback.bind(py)));
+                }
+            });
+        }));
+    }
+
+    /// A reading of all counters.
+    fn stats(&self) -> Stats {
+        Stats {
+            core: self.core().stats(),
+        }
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Gate cannot be pickled or copied: it counts in this process; make one in each process",
+        ))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let closed = if self.closed() { ", closed" } else { "" };
+        let dry = if self.enforce() { "" } else { ", dry run" };
+        let name = self.name(py).bind(py).repr()?;
+        let (in_flight, limit) = (self.in_flight(), self.limit());
+        Ok(format!(
+            "<Gate {name}: {in_flight} of {limit} in flight{dry}{closed}>"
+        ))
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.door)?;
+        self.bindings.traverse(&visit)
+    }
+}

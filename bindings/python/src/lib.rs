@@ -1,0 +1,33 @@
+//! The native half of the `tidegate` Python package. Python's half says what is public; this one
+//! holds the gate and everything that happens on the way through it.
+
+mod admission;
+mod arguments;
+mod clock;
+mod context;
+mod door;
+mod gate;
+mod names;
+mod outcome;
+mod permit;
+mod prebound;
+mod ready;
+mod shed;
+mod stats;
+
+/// The native module behind `tidegate`. Use `tidegate`.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::admission::Admission;
+    #[pymodule_export]
+    use super::clock::ManualClock;
+    #[pymodule_export]
+    use super::context::read_priority_from;
+    #[pymodule_export]
+    use super::gate::Gate;
+    #[pymodule_export]
+    use super::permit::Permit;
+    #[pymodule_export]
+    use super::stats::{LimitChange, Stats};
+}

@@ -1,0 +1,92 @@
+//! The Python objects that stand for the core's enums and errors: looked up once, then kept.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyType};
+use tidegate::{ConfigError, Outcome, Priority, Reason};
+
+const MODULE: &str = "tidegate._names";
+
+/// An object of the Python half, imported when first needed.
+pub(crate) fn imported<'py>(
+    py: Python<'py>,
+    cell: &'static PyOnceLock<Py<PyAny>>,
+    module: &str,
+    name: &str,
+) -> PyResult<&'py Bound<'py, PyAny>> {
+    let object =
+        cell.get_or_try_init(py, || py.import(module)?.getattr(name).map(Bound::unbind))?;
+    Ok(object.bind(py))
+}
+
+/// The members of one of Python's enums, in the order of the core's.
+struct Members(PyOnceLock<Box<[Py<PyAny>]>>);
+
+impl Members {
+    const fn new() -> Self {
+        Self(PyOnceLock::new())
+    }
+
+    fn get(&self, py: Python<'_>, class: &str, names: &[&str], at: usize) -> PyResult<Py<PyAny>> {
+        let members = self.0.get_or_try_init(py, || {
+            let class = py.import(MODULE)?.getattr(class)?;
+            names
+                .iter()
+                .map(|name| class.call1((name,)).map(Bound::unbind))
+                .collect::<PyResult<_>>()
+        })?;
+        Ok(members[at].clone_ref(py))
+    }
+}
+
+pub(crate) fn priority(py: Python<'_>, priority: Priority) -> PyResult<Py<PyAny>> {
+    static MEMBERS: Members = Members::new();
+    MEMBERS.get(
+        py,
+        "Priority",
+        &Priority::ALL.map(Priority::name),
+        priority.level(),
+    )
+}
+
+pub(crate) fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyAny>> {
+    static MEMBERS: Members = Members::new();
+    MEMBERS.get(
+        py,
+        "Outcome",
+        &Outcome::ALL.map(Outcome::name),
+        outcome as usize,
+    )
+}
+
+pub(crate) fn reason(py: Python<'_>, reason: Reason) -> PyResult<Py<PyAny>> {
+    static MEMBERS: Members = Members::new();
+    MEMBERS.get(
+        py,
+        "Reason",
+        &Reason::ALL.map(Reason::name),
+        reason as usize,
+    )
+}
+
+/// The exception class that sheds are raised as.
+pub(crate) fn shed_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    Ok(imported(py, &CLASS, "tidegate._errors", "Shed")?.cast()?)
+}
+
+/// A rule that was broken, as Python's `ConfigError`.
+pub(crate) fn config_error(py: Python<'_>, error: &ConfigError) -> PyErr {
+    config_error_text(py, &error.to_string())
+}
+
+pub(crate) fn config_error_text(py: Python<'_>, text: &str) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    match imported(py, &CLASS, "tidegate._errors", "ConfigError") {
+        Ok(class) => match class.call1((PyString::new(py, text),)) {
+            Ok(error) => PyErr::from_value(error),
+            Err(error) => error,
+        },
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,146 @@
+//! Permits in Python: released exactly once, also by the garbage collector.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::{PyResourceWarning, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use tidegate::{Outcome, Ticket};
+
+use crate::door::Door;
+use crate::{arguments, names};
+
+/// The right to use the resource once. Release it, or use it as a context manager.
+#[pyclass(frozen, module = "tidegate")]
+pub(crate) struct Permit {
+    door: Py<Door>,
+    ticket: Ticket,
+    released: AtomicBool,
+}
+
+impl Permit {
+    #[inline]
+    pub(crate) fn new(door: Py<Door>, ticket: Ticket) -> Self {
+        Self {
+            door,
+            ticket,
+            released: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether this call was the one that released it.
+    #[inline]
+    pub(crate) fn give_back(&self, outcome: Outcome) -> bool {
+        let first = !self.released.swap(true, Ordering::AcqRel);
+        if first {
+            self.door.get().core.put(self.ticket, outcome);
+        }
+        first
+    }
+
+    /// Ends a block: the exception, if any, tells the outcome.
+    #[inline]
+    pub(crate) fn end(&self, exception: &Bound<'_, PyAny>) {
+        self.give_back(self.door.get().outcomes.of(exception));
+    }
+}
+
+#[pymethods]
+impl Permit {
+    /// The priority it was admitted with.
+    #[getter]
+    fn priority(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        names::priority(py, self.ticket.priority())
+    }
+
+    /// How much of the limit it takes.
+    #[getter]
+    fn weight(&self) -> u32 {
+        self.ticket.weight()
+    }
+
+    /// Whether dry run let it in although enforcement would have shed it.
+    #[getter]
+    fn over(&self) -> bool {
+        self.ticket.over()
+    }
+
+    /// Whether it was given back, or belongs to this process's parent.
+    #[getter]
+    fn released(&self) -> bool {
+        self.released.load(Ordering::Acquire) || self.door.get().core.is_inert(&self.ticket)
+    }
+
+    /// Gives the permit back and says what its work came to: "success", "overload" or "ignore". A second
+    /// call does nothing. Returns whether this call was the one that released it.
+    #[pyo3(signature = (outcome=None), text_signature = "($self, outcome='success')")]
+    fn release(&self, outcome: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let outcome = outcome.map_or(Ok(Outcome::Success), arguments::outcome)?;
+        Ok(self.give_back(outcome))
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        if slf.get().released() {
+            return Err(PyRuntimeError::new_err("this permit was already released"));
+        }
+        Ok(slf)
+    }
+
+    fn __exit__(
+        &self,
+        _class: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        self.end(exception);
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Permit cannot be pickled or copied: it is released exactly once, in its own process",
+        ))
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.released() { "released" } else { "held" };
+        let gate = self.door.get().core.name();
+        format!(
+            "<Permit of gate {gate:?}: {state}, priority {}, weight {}>",
+            self.ticket.priority(),
+            self.weight()
+        )
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if *self.released.get_mut() {
+            return;
+        }
+        let door = self.door.get();
+        if door.core.is_inert(&self.ticket) {
+            return;
+        }
+        door.core.put_collected(self.ticket);
+        // At interpreter exit there is nobody left to warn.
+        Python::try_attach(|py| warn_collected(py, door.core.name()));
+    }
+}
+
+/// Warns without disturbing an exception that is on its way while this object is collected.
+#[cold]
+fn warn_collected(py: Python<'_>, gate: &str) {
+    let on_its_way = PyErr::take(py);
+    let text = format!(
+        "a permit of gate '{gate}' was collected without release; use it in a with block, or call release()"
+    );
+    let category = py.get_type::<PyResourceWarning>();
+    let warned = std::ffi::CString::new(text)
+        .map_err(PyErr::from)
+        .and_then(|text| PyErr::warn(py, &category, &text, 1));
+    if let Err(error) = warned {
+        error.write_unraisable(py, None);
+    }
+    if let Some(error) = on_its_way {
+        error.restore(py);
+    }
+}

@@ -1,0 +1,33 @@
+"""A load shedder: a lock-free admission gate with priorities in front of a database.
+
+    from tidegate import Gate, Shed
+
+    gate = Gate("db", limit=20)
+
+    with gate:                        # raises Shed at once when the gate is full
+        rows = connection.execute(query)
+
+The limit is per process. See the README for how to choose one, and ``tidegate demo`` for what it does.
+"""
+
+from tidegate._context import use_priority
+from tidegate._errors import ConfigError, Shed, TidegateError
+from tidegate._names import Outcome, Priority, Reason
+from tidegate._native import Admission, Gate, LimitChange, Permit, Stats
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Admission",
+    "ConfigError",
+    "Gate",
+    "LimitChange",
+    "Outcome",
+    "Permit",
+    "Priority",
+    "Reason",
+    "Shed",
+    "Stats",
+    "TidegateError",
+    "use_priority",
+]

@@ -1,0 +1,138 @@
+"""The exceptions of the package."""
+
+from __future__ import annotations
+
+from math import ceil, inf, isfinite
+from typing import TYPE_CHECKING
+
+from tidegate._names import Priority, Reason
+
+if TYPE_CHECKING:
+    from tidegate._native import Door
+
+_Rebuilt = tuple[type["Shed"], tuple[str, Reason, Priority, int, int, float | None]]
+
+# A request shed for good (the gate closed, or it can never fit) may still be answered by another replica.
+_NEVER_SECONDS = 60
+
+
+class TidegateError(Exception):
+    """The base of everything the package raises of its own."""
+
+
+class ConfigError(TidegateError, ValueError):
+    """A value breaks its rule. The message names both, and nothing was changed."""
+
+
+class Shed(TidegateError):
+    """The request was turned away: try again later.
+
+    Never a TimeoutError, which is an OSError and would be repeated at once by many a retry policy.
+    Nothing is formatted or computed until it is asked for.
+
+    Args:
+        gate: The name of the gate.
+        reason: Why.
+        priority: The priority that was asked for.
+        in_flight: The weight in flight at the decision.
+        limit: The gate's limit at the decision.
+        retry_after: Seconds to stay away; None for unknown, infinity for ever.
+    """
+
+    args: tuple[str, Reason, Priority, int, int]
+
+    # Native code makes instances without calling __init__, and leaves the gate's native part and the
+    # weight in _asked, from which retry_after is computed.
+    __slots__ = ("_asked", "_retry_after")
+
+    _asked: tuple[Door, int]
+    _retry_after: float | None
+
+    def __init__(
+        self,
+        gate: str,
+        reason: str,
+        priority: str,
+        in_flight: int,
+        limit: int,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(gate, Reason(reason), Priority(priority), in_flight, limit)
+        self._retry_after = retry_after
+
+    @property
+    def gate(self) -> str:
+        """The name of the gate."""
+        return self.args[0]
+
+    @property
+    def reason(self) -> Reason:
+        """Why the request was turned away."""
+        return self.args[1]
+
+    @property
+    def priority(self) -> Priority:
+        """The priority that was asked for, or fell back to."""
+        return self.args[2]
+
+    @property
+    def in_flight(self) -> int:
+        """The weight in flight when the decision was made."""
+        return self.args[3]
+
+    @property
+    def limit(self) -> int:
+        """The gate's limit when the decision was made."""
+        return self.args[4]
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds to stay away, at least; None for unknown, infinity for ever.
+
+        Computed when first asked for, and kept.
+        """
+        try:
+            return self._retry_after
+        except AttributeError:
+            door, weight = self._asked
+            self._retry_after = door.retry_after(self.priority, weight)
+            return self._retry_after
+
+    @property
+    def retry_after_header(self) -> str:
+        """The value of an HTTP Retry-After header: whole seconds, at least 1, jittered upwards.
+
+        The jitter keeps those who were shed together from coming back together. Unknown counts as one
+        second, never as a minute, since another replica may answer.
+        """
+        from random import randint  # loaded when the first header is made
+
+        seconds = retry_after_seconds(self.retry_after)
+        return str(seconds + randint(0, max(1, seconds // 2)))  # noqa: S311 - no secret
+
+    def __str__(self) -> str:
+        if self.reason is Reason.CLOSED:
+            return f"gate '{self.gate}' is closed"
+        full = f"{self.in_flight} of {self.limit} in flight (priority {self.priority})"
+        why = "full" if self.reason is Reason.LIMIT else f"shed by {self.reason}"
+        wait = self.retry_after
+        if wait is None:
+            return f"gate '{self.gate}' {why}: {full}"
+        hint = f"retry in about {wait:.2g} s" if isfinite(wait) else "no retry can succeed"
+        return f"gate '{self.gate}' {why}: {full}; {hint}"
+
+    def __repr__(self) -> str:
+        return (
+            f"Shed(gate={self.gate!r}, reason={str(self.reason)!r}, priority={str(self.priority)!r}, "
+            f"in_flight={self.in_flight}, limit={self.limit})"
+        )
+
+    def __reduce__(self) -> _Rebuilt:
+        return type(self), (*self.args, self.retry_after)
+
+
+def retry_after_seconds(wait: float | None) -> int:
+    """Whole seconds for a wait: rounded up, so that nobody returns too early, and at least 1."""
+    if wait == inf:
+        return _NEVER_SECONDS
+    return max(1, ceil(wait or 0.0))

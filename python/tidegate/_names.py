@@ -1,0 +1,64 @@
+"""The words of the core as enums. Each member is also its name as a string."""
+
+from enum import StrEnum
+
+
+class Priority(StrEnum):
+    """How important a request is; more important compares greater.
+
+    Wherever a priority is taken its name is, too; "essential" and "non-essential" are further names for
+    CRITICAL and SHEDDABLE.
+    """
+
+    CRITICAL_PLUS = "critical_plus"
+    CRITICAL = "critical"
+    SHEDDABLE_PLUS = "sheddable_plus"
+    SHEDDABLE = "sheddable"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Priority | None":
+        return {"essential": cls.CRITICAL, "non-essential": cls.SHEDDABLE}.get(value)  # type: ignore[call-overload]
+
+    @property
+    def level(self) -> int:
+        """0 (most important) to 3, as in the C ABI."""
+        return _LEVELS[self]
+
+    # A string's own order would put "critical" below "sheddable".
+    def __lt__(self, other: str) -> bool:
+        return self.level > Priority(other).level
+
+    def __le__(self, other: str) -> bool:
+        return self.level >= Priority(other).level
+
+    def __gt__(self, other: str) -> bool:
+        return self.level < Priority(other).level
+
+    def __ge__(self, other: str) -> bool:
+        return self.level <= Priority(other).level
+
+
+_LEVELS = {priority: level for level, priority in enumerate(Priority)}
+
+
+class Outcome(StrEnum):
+    """What a permit's work came to."""
+
+    SUCCESS = "success"
+    """The resource answered, even with an error of its own."""
+    OVERLOAD = "overload"
+    """The resource was too busy: timed out, pool exhausted."""
+    IGNORE = "ignore"
+    """The work says nothing about the resource: cancelled, interrupted, never begun."""
+
+
+class Reason(StrEnum):
+    """Why a request was turned away."""
+
+    LIMIT = "limit"
+    PRIORITY = "priority"
+    RATE = "rate"
+    PRESSURE = "pressure"
+    CLOSED = "closed"
+    TIMEOUT = "timeout"
+    SHARE = "share"

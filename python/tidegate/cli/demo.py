@@ -1,0 +1,175 @@
+"""`tidegate demo`: the command line of the demo."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from tidegate.demo.runner import Options
+
+SUMMARY = "overload a real database, and rescue it"
+DESCRIPTION = """
+Run a small chatbot backend on a real database into overload three times: without a gate, with a plain
+semaphore and with Tidegate. Prints a table and a verdict. Exit code 0: what Tidegate claims holds on this
+machine; 1: it does not.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `tidegate demo`."""
+    add_argument = parser.add_argument
+    add_argument(
+        "--database",
+        choices=("sqlite", "postgres"),
+        default="sqlite",
+        help="sqlite, in a temporary folder; postgres is not built yet",
+    )
+    add_argument("--dsn", metavar="URL", help="an existing PostgreSQL; not built yet")
+    add_argument(
+        "--loads",
+        type=_loads,
+        default=(0.5, 1.0, 2.0, 4.0),
+        metavar="0.5,1,2,4",
+        help="multiples of what the database can do",
+    )
+    add_argument("--seconds", type=_positive, default=6.0, metavar="S", help="per load and arm (6)")
+    add_argument("--timeout", type=_positive, default=1.0, metavar="S", help="how long a user waits (1)")
+    add_argument(
+        "--arrivals",
+        choices=("trace", "poisson"),
+        default="trace",
+        help="the pattern of a real chatbot's users (default), or pure chance",
+    )
+    add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="another trace: a CSV file, arrival times in its first column",
+    )
+    add_argument(
+        "--limit",
+        type=_limit,
+        metavar="N|auto",
+        help="of semaphore and gate (from Little's law); auto is not built yet",
+    )
+    add_argument("--seed", type=int, default=1, metavar="N", help="of arrivals and users (1)")
+    add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")
+    add_argument("--html", metavar="FILE", help="not built yet")
+
+
+def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Run the demo as asked for; returns the exit code."""
+    if find_spec("rich") is None:
+        print('tidegate demo needs rich: pip install "tidegate[cli]"', file=sys.stderr)
+        return 2
+    _refuse_what_is_not_built(args, parser)
+
+    from rich.console import Console
+
+    from tidegate.demo import runner, show
+    from tidegate.demo.arrivals import TraceError
+    from tidegate.demo.child import ChildError
+    from tidegate.demo.verdict import as_json, judge
+
+    try:
+        with _json_target(args.json, parser) as target, _terminable():
+            options = _options(args)
+            with show.bar() as bar:
+                found = runner.run(options, bar)
+            verdict = judge(found)
+            if target is not None:
+                json.dump(as_json(found, verdict), target, indent=2)
+                target.write("\n")
+    except (TraceError, ChildError) as error:
+        print(f"tidegate demo: {error}", file=sys.stderr)
+        return 1
+    # With the JSON on standard output, what people read goes to standard error.
+    show.show(Console(stderr=args.json == "-"), found, verdict)
+    return 0 if verdict.holds else 1
+
+
+def _options(args: argparse.Namespace) -> Options:
+    from tidegate.demo.arrivals import read_trace
+    from tidegate.demo.runner import Options
+
+    return Options(
+        loads=args.loads,
+        seconds=args.seconds,
+        timeout=args.timeout,
+        seed=args.seed,
+        limit=args.limit,
+        trace=read_trace(args.trace) if args.arrivals == "trace" else None,
+    )
+
+
+def _refuse_what_is_not_built(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if os.name != "posix":
+        parser.error("the demo runs on Linux and macOS only")
+    if args.database == "postgres":
+        parser.error("--database postgres is not built yet: use sqlite")
+    if args.dsn is not None:
+        parser.error("--dsn goes with --database postgres, which is not built yet")
+    if args.limit == "auto":
+        parser.error("--limit auto is not built yet: give a number, or leave it out")
+    if args.html is not None:
+        parser.error("--html is not built yet: --json FILE has the same figures")
+    if args.trace is not None and args.arrivals != "trace":
+        parser.error("--trace goes with --arrivals trace")
+
+
+@contextmanager
+def _json_target(name: str | None, parser: argparse.ArgumentParser) -> Generator[TextIO | None]:
+    """Where the JSON goes, opened before the run, so that a bad path costs no minutes."""
+    if name is None:
+        yield None
+    elif name == "-":
+        yield sys.stdout
+    else:
+        try:
+            file = Path(name).open("w", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            parser.error(f"cannot write {name}: {error.strerror}")
+        with file:
+            yield file
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """A plain `kill` ends a run like Ctrl-C: children and files are cleaned up."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
+
+
+def _loads(text: str) -> tuple[float, ...]:
+    return tuple(sorted({_positive(part) for part in text.split(",")}))
+
+
+def _limit(text: str) -> int | str:
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a positive whole number nor auto")
+    return int(text)

@@ -1,0 +1,15 @@
+"""`tidegate demo`: a chatbot backend driven into overload, with and without a gate.
+
+How the pieces stand to each other, from the bottom up:
+
+- `database` is the seam, `sqlite` the database behind it, `corpus` what is written into it;
+- `chatbot` is the application: one request is one history read and one context search;
+- `doors` holds the three arms: nothing, a semaphore, a Tidegate gate;
+- `backend` (a process of its own) serves requests through a door to a pool of worker threads;
+- `meter` (another) measures what the database can do when nobody queues;
+- `arrivals` says when users come, `users` plays them and keeps their stopwatches;
+- `capacity`, `report` and `verdict` turn measurements into numbers, rows and a sentence: all pure;
+- `runner` conducts; `show` draws.
+
+Nothing here is imported by `import tidegate`.
+"""

@@ -1,0 +1,51 @@
+"""From measured throughput to the pool's size and the gate's limit. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+# What a stock backend has: AnyIO, under FastAPI and Starlette, starts 40 threads.
+STOCK_WORKERS = 40
+
+LEVELS = (1, 2, 4, 8, 16, STOCK_WORKERS)
+
+# A pool size is as good as the best if it reaches this much of the best throughput.
+_GOOD_ENOUGH = 0.95
+
+# What is inside should be done within a third of the timeout: a database that slows down to a third of its
+# speed then still answers in time. Below the smallest limit, the quarter kept for essential requests is
+# hardly a request.
+_SHARE_OF_TIMEOUT = 3
+_SMALLEST_LIMIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Throughput at one concurrency."""
+
+    workers: int
+    per_s: float
+
+
+def curve(samples: Mapping[int, Sequence[float]]) -> list[Level]:
+    """The median of each concurrency's samples, in order of concurrency."""
+    return [Level(workers, statistics.median(samples[workers])) for workers in sorted(samples)]
+
+
+def best_per_s(levels: Sequence[Level]) -> float:
+    """The best throughput at any concurrency."""
+    return max(level.per_s for level in levels)
+
+
+def best_workers(levels: Sequence[Level]) -> int:
+    """The smallest concurrency that is as good as the best."""
+    enough = _GOOD_ENOUGH * best_per_s(levels)
+    return min(level.workers for level in levels if level.per_s >= enough)
+
+
+def little_limit(per_s: float, timeout: float) -> int:
+    """Little's law: as many inside as `per_s` answers a second finish within a third of the timeout."""
+    return max(_SMALLEST_LIMIT, math.floor(per_s * timeout / _SHARE_OF_TIMEOUT))

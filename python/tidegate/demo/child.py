@@ -1,0 +1,64 @@
+"""Child processes that speak lines, and that never outlive the demo."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from tidegate.demo.job import Job
+
+# A child that was told to end finishes the queries it is in, which takes well under a second.
+_GRACE_SECONDS = 5.0
+
+
+class ChildError(Exception):
+    """A child process did not do its part."""
+
+
+class Child:
+    """A running child process."""
+
+    def __init__(self, name: str, writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
+        self._name = name
+        self._writer = writer
+        self._reader = reader
+
+    def send(self, line: bytes) -> None:
+        """Write one line to it, without waiting for it to be read."""
+        self._writer.write(line + b"\n")
+
+    async def receive(self) -> bytes:
+        """The next line it writes."""
+        line = await self._reader.readline()
+        if not line:
+            raise ChildError(f"the {self._name} process ended unexpectedly")
+        return line.rstrip()
+
+
+@asynccontextmanager
+async def child(name: str, job: Job) -> AsyncGenerator[Child]:
+    """`tidegate.demo.NAME` at work on `job`, ready.
+
+    It ends at the end of its input, also when this process is killed. A process group of its own keeps the
+    terminal's Ctrl-C from it, so that this process alone decides how everything ends.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", f"tidegate.demo.{name}"), stdin=PIPE, stdout=PIPE, process_group=0
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        running = Child(name, process.stdin, process.stdout)
+        process.stdin.write(job.line())
+        await running.receive()
+        yield running
+    finally:
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()

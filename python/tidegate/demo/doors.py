@@ -1,0 +1,49 @@
+"""The three arms. Each is a door in front of the worker pool.
+
+A door is asked before a request is handed to the pool. It answers with what must be called once the work is
+done, or with None: come back later. No door ever waits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from tidegate import Gate
+
+Leave = Callable[[], object]
+Door = Callable[[bool], Leave | None]
+"""Is the request essential? Then how it leaves, or None."""
+
+
+def ungated(_limit: int) -> Door:
+    """As backends are by default: everybody may come in."""
+
+    def leave() -> None:
+        """Nobody counted, so nobody is missed."""
+
+    return lambda _essential: leave
+
+
+def semaphore(limit: int) -> Door:
+    """A plain counter: at most `limit` inside, whoever comes first."""
+    slots = threading.BoundedSemaphore(limit)
+    return lambda _essential: slots.release if slots.acquire(blocking=False) else None
+
+
+def tidegate(limit: int) -> Door:
+    """The gate: at most `limit` inside, the last quarter kept for essential requests."""
+    gate = Gate("db", limit)
+
+    def enter(essential: bool) -> Leave | None:
+        permit = gate.try_admit(priority="critical" if essential else "sheddable")
+        return None if permit is None else permit.release
+
+    return enter
+
+
+ARMS: Mapping[str, Callable[[int], Door]] = {
+    "ungated": ungated,
+    "semaphore": semaphore,
+    "tidegate": tidegate,
+}

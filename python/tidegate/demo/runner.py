@@ -1,0 +1,186 @@
+"""The conductor: measures the database, then plays every cell, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import statistics
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tidegate.demo import arrivals, capacity
+from tidegate.demo.arrivals import Arrival
+from tidegate.demo.chatbot import calibrate
+from tidegate.demo.child import Child, child
+from tidegate.demo.database import Address, open_database
+from tidegate.demo.doors import ARMS
+from tidegate.demo.job import Job, ServeJob
+from tidegate.demo.report import Reference, Report, Row, good_per_s, percentile, summarise
+from tidegate.demo.users import Attempt, play
+
+# A machine's speed drifts within seconds: many short measurements taken in turns say more than few long ones.
+_ROUNDS = 3
+_PAIRS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for. Times in seconds, loads as multiples of the best throughput."""
+
+    loads: Sequence[float]
+    seconds: float
+    timeout: float
+    seed: int
+    limit: int | None
+    """None: by Little's law from the measured throughput."""
+    trace: Sequence[float] | None
+    """Arrival times to follow. None: Poisson arrivals."""
+
+
+class Progress(Protocol):
+    """Whoever wants to know how far a run is."""
+
+    def begin(self, steps: int) -> None:
+        """The run will have so many steps."""
+        ...
+
+    def step(self, what: str) -> None:
+        """`what` begins now, and what was before is done."""
+        ...
+
+
+def run(options: Options, progress: Progress) -> Report:
+    """Run the demo. However it ends, no process and no file is left."""
+    progress.begin(1 + _ROUNDS * len(capacity.LEVELS) + len(options.loads) * len(ARMS) + 2 * _PAIRS)
+    with tempfile.TemporaryDirectory(prefix="tidegate-demo-") as folder:
+        progress.step("writing the database")
+        job = prepare(Address("sqlite", str(Path(folder, "chatbot.db"))))
+        gc.freeze()
+        return asyncio.run(_Conductor(options, progress, job).conduct())
+
+
+def prepare(address: Address) -> Job:
+    """Build the database and fit the search to this machine."""
+    database = open_database(address)
+    database.build()
+    connection = database.connect()
+    try:
+        return Job(address, calibrate(connection))
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Capacity:
+    """What the database was found able to do."""
+
+    service_ms: float
+    curve: Sequence[capacity.Level]
+    best_per_s: float
+    workers: int
+    limit: int
+
+
+class _Conductor:
+    def __init__(self, options: Options, progress: Progress, job: Job) -> None:
+        self._options = options
+        self._progress = progress
+        self._job = job
+        self._lags_ms: dict[str, list[float]] = defaultdict(list)
+
+    async def conduct(self) -> Report:
+        options = self._options
+        async with child("meter", self._job) as meter:
+            found = await self._measure(meter)
+            rows = [await self._cell(load, arm, found) for load in options.loads for arm in ARMS]
+            reference = await self._against_reference(meter, max(options.loads), found)
+        return Report(
+            database=self._job.database.kind,
+            seed=options.seed,
+            timeout=options.timeout,
+            limit=found.limit,
+            workers=found.workers,
+            best_per_s=found.best_per_s,
+            service_ms=found.service_ms,
+            curve=found.curve,
+            # By arm, so that a generator that one arm alone disturbs does not hide behind the others.
+            generator_lag_ms_p99=max(percentile(lags, 0.99) or 0.0 for lags in self._lags_ms.values()),
+            reference=reference,
+            rows=rows,
+        )
+
+    async def _measure(self, meter: Child) -> _Capacity:
+        """Throughput at every concurrency, in rounds that visit each once."""
+        per_s: dict[int, list[float]] = defaultdict(list)
+        alone_ms: list[float] = []
+        for _ in range(_ROUNDS):
+            for workers in capacity.LEVELS:
+                self._progress.step(f"measuring the database, {workers} at a time")
+                rate, service_ms = await _closed_loop(meter, workers, self._options.seconds / 8)
+                per_s[workers].append(rate)
+                if workers == 1:
+                    alone_ms.append(service_ms)
+        curve = capacity.curve(per_s)
+        best = capacity.best_per_s(curve)
+        return _Capacity(
+            service_ms=statistics.median(alone_ms),
+            curve=curve,
+            best_per_s=best,
+            workers=capacity.best_workers(curve),
+            limit=self._options.limit or capacity.little_limit(best, self._options.timeout),
+        )
+
+    async def _cell(self, load: float, arm: str, found: _Capacity) -> Row:
+        """One arm at one load. The users depend on the load alone."""
+        self._progress.step(f"{load:g}x load, {arm}")
+        window = self._options.seconds
+        attempts = await self._play(arm, self._users(load, window, 0, found), window, found)
+        return summarise(load, arm, attempts, window, found.best_per_s)
+
+    async def _against_reference(self, meter: Child, load: float, found: _Capacity) -> Reference:
+        """Tidegate's windows and the bare database's, in turns, every second pair the other way round."""
+        window = self._options.seconds / 2
+        ratios: list[float] = []
+        for pair in range(1, _PAIRS + 1):
+            rates: dict[str, float] = {}
+            for side in ("reference", "tidegate") if pair % 2 else ("tidegate", "reference"):
+                self._progress.step(f"pair {pair} of {_PAIRS} at {load:g}x load, {side}")
+                if side == "reference":
+                    rates[side], _ = await _closed_loop(meter, found.workers, window)
+                else:
+                    users = self._users(load, window, pair, found)
+                    rates[side] = good_per_s(await self._play(side, users, window, found), window)
+            ratios.append(rates["tidegate"] / rates["reference"])
+        return Reference(load=load, pairs=_PAIRS, goodput_ratio=statistics.median(ratios))
+
+    def _users(self, load: float, window: float, occasion: int, found: _Capacity) -> list[Arrival]:
+        options = self._options
+        rng = random.Random(f"{options.seed} {load} {occasion}")  # noqa: S311
+        per_s = load * found.best_per_s
+        if options.trace is None:
+            times = arrivals.poisson(per_s, window, rng)
+        else:
+            times = arrivals.segment(options.trace, per_s, window, rng)
+        return arrivals.populate(times, rng)
+
+    async def _play(
+        self, arm: str, users: Sequence[Arrival], window: float, found: _Capacity
+    ) -> list[Attempt]:
+        workers = capacity.STOCK_WORKERS if arm == "ungated" else found.workers
+        job = ServeJob(self._job.database, self._job.depth, arm, workers, found.limit)
+        async with child("backend", job) as backend:
+            attempts = await play(backend, users, window, self._options.timeout)
+        self._lags_ms[arm].extend(attempt.lag * 1000 for attempt in attempts)
+        return attempts
+
+
+async def _closed_loop(meter: Child, workers: int, seconds: float) -> tuple[float, float]:
+    """Answers per second, and the median milliseconds of one."""
+    meter.send(b"%d %.3f" % (workers, seconds))
+    per_s, service_ms = (await meter.receive()).split()
+    return float(per_s), float(service_ms)

@@ -1,0 +1,87 @@
+//! Building a gate.
+
+use std::sync::Arc;
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::control::Control;
+use crate::error::{ConfigError, MAX_NAME_BYTES};
+use crate::gate::Gate;
+use crate::priority::{Priority, Thresholds};
+
+/// Everything about a gate that can be chosen when it is built. See [`Gate::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct GateBuilder {
+    pub(crate) name: Box<str>,
+    pub(crate) limit: u32,
+    pub(crate) thresholds: Thresholds,
+    pub(crate) default_priority: Priority,
+    pub(crate) enforce: bool,
+    pub(crate) timing: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl GateBuilder {
+    pub(crate) fn new(name: &str, limit: u32) -> Self {
+        Self {
+            name: name.into(),
+            limit,
+            thresholds: Thresholds::default(),
+            default_priority: Priority::default(),
+            enforce: true,
+            timing: false,
+            clock: Arc::new(MonotonicClock),
+        }
+    }
+
+    /// How full the gate may be for each priority still to enter.
+    pub fn thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
+        self
+    }
+
+    /// The priority of requests that name none. [`Priority::Critical`] unless set.
+    pub fn default_priority(mut self, priority: Priority) -> Self {
+        self.default_priority = priority;
+        self
+    }
+
+    /// `false`: dry run. Everything is let in, and what would have been shed is counted.
+    pub fn enforce(mut self, enforce: bool) -> Self {
+        self.enforce = enforce;
+        self
+    }
+
+    /// Whether to measure how long permits are held: two clock readings each, and 32 KiB a gate.
+    pub fn timing(mut self, timing: bool) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    /// Where the gate takes the time from.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Builds the gate.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the name, the limit or the thresholds break their rule.
+    pub fn build(self) -> Result<Gate, ConfigError> {
+        check_name(&self.name)?;
+        let control = Control::new(self.limit, self.thresholds)?;
+        Ok(Gate::from_parts(self, control))
+    }
+}
+
+/// A name is a label that ends up in logs, metrics and C strings, so it holds nothing that can cut
+/// or forge those. Anything else goes, slashes and emoji included.
+fn check_name(name: &str) -> Result<(), ConfigError> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+        return Err(ConfigError::Name {
+            got: name.to_owned(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The configuration that setters change, behind a lock that no admission takes.
+
+use std::collections::VecDeque;
+
+use crate::error::{ConfigError, MAX_LIMIT};
+use crate::priority::Thresholds;
+
+/// Limit changes that are remembered.
+const HISTORY: usize = 64;
+
+/// One change of a gate's limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitChange {
+    /// When, on the gate's clock.
+    pub at_ns: u64,
+    /// The limit before.
+    pub from: u32,
+    /// The limit from then on.
+    pub to: u32,
+    /// Why, as the caller gave it.
+    pub cause: Option<Box<str>>,
+}
+
+/// What is configured, and how it came to be so.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub(crate) limit: u32,
+    pub(crate) thresholds: Thresholds,
+    pub(crate) history: VecDeque<LimitChange>,
+}
+
+impl Control {
+    pub(crate) fn new(limit: u32, thresholds: Thresholds) -> Result<Self, ConfigError> {
+        let limit = limit_from(limit)?;
+        thresholds.validate(limit)?;
+        Ok(Self {
+            limit,
+            thresholds,
+            history: VecDeque::new(),
+        })
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) {
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        let cause = cause.map(Box::from);
+        self.history.push_back(LimitChange {
+            at_ns,
+            from: self.limit,
+            to: limit,
+            cause,
+        });
+        self.limit = limit;
+    }
+}
+
+/// A limit from any whole number, for bindings to languages whose numbers are signed or larger.
+///
+/// # Errors
+/// [`ConfigError::Limit`] outside 0 to 2^31 - 1.
+pub fn limit_from<N: Copy + ToString + TryInto<u32>>(number: N) -> Result<u32, ConfigError> {
+    match number.try_into() {
+        Ok(limit @ 0..=MAX_LIMIT) => Ok(limit),
+        _ => Err(ConfigError::Limit {
+            got: number.to_string(),
+        }),
+    }
+}

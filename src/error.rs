@@ -1,0 +1,90 @@
+//! What can be wrong with a configuration. Each message names the value and the rule, and reads
+//! the same in every language.
+
+use crate::priority::{Priority, Threshold};
+
+/// The largest limit and the largest weight: 2^31 - 1.
+pub const MAX_LIMIT: u32 = (1 << 31) - 1;
+
+/// The longest name of a gate, in bytes of UTF-8.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// A value that breaks a rule. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A limit outside 0 to 2^31 - 1.
+    #[error("limit must be a whole number from 0 to {MAX_LIMIT}, got {got}")]
+    Limit {
+        /// What was given.
+        got: String,
+    },
+    /// A weight outside 1 to 2^31 - 1.
+    #[error("weight must be a whole number from 1 to {MAX_LIMIT}, got {got}")]
+    Weight {
+        /// What was given.
+        got: String,
+    },
+    /// A gate's name that is empty, too long or holds a control character.
+    #[error(
+        "name must be 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters, got {got:?}"
+    )]
+    Name {
+        /// What was given.
+        got: String,
+    },
+    /// No priority has this name.
+    #[error(
+        "priority must be one of critical_plus, critical (essential), sheddable_plus, \
+         sheddable (non-essential), got {got:?}"
+    )]
+    Priority {
+        /// What was given.
+        got: String,
+    },
+    /// No outcome has this name.
+    #[error("outcome must be one of success, overload, ignore, got {got:?}")]
+    Outcome {
+        /// What was given.
+        got: String,
+    },
+    /// A threshold that is not a share of the limit.
+    #[error("a threshold must be a fraction of the limit from 0 to 1, got {got}")]
+    Fraction {
+        /// What was given.
+        got: f64,
+    },
+    /// A threshold above one million parts per million.
+    #[error("a threshold must be 0 to 1000000 parts per million of the limit, got {got}")]
+    Ppm {
+        /// What was given.
+        got: String,
+    },
+    /// A reserve outside 0 to 2^31 - 1.
+    #[error("a reserve must be a whole number from 0 to {MAX_LIMIT}, got {got}")]
+    Reserve {
+        /// What was given.
+        got: String,
+    },
+    /// The most important priority may fill the gate: its threshold is the limit.
+    #[error("the threshold of critical_plus is the limit itself (1.0), got {got}")]
+    TopThreshold {
+        /// What was given.
+        got: Threshold,
+    },
+    /// A less important priority would be let in where a more important one is not.
+    #[error(
+        "thresholds must not rise as importance falls: {priority} ({threshold}) is above \
+         {more_important} ({bound})"
+    )]
+    ThresholdRises {
+        /// The less important priority.
+        priority: Priority,
+        /// Its threshold.
+        threshold: Threshold,
+        /// The more important priority that it would pass.
+        more_important: Priority,
+        /// The more important one's threshold.
+        bound: Threshold,
+    },
+}

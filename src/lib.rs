@@ -1,0 +1,68 @@
+//! A load shedder: an admission gate in front of a bottleneck, usually a database.
+//!
+//! A [`Gate`] counts what is inside and turns the rest away at once, the least important first.
+//!
+//! ```
+//! use tidegate::{Gate, Outcome, Priority};
+//!
+//! let gate = Gate::new("db", 20)?;
+//! match gate.try_admit(Priority::Sheddable) {
+//!     Ok(permit) => {
+//!         // query the database, then say what it came to (or just drop the permit)
+//!         permit.release(Outcome::Success);
+//!     }
+//!     Err(shed) => println!("503: {shed}, retry after {:?}", gate.retry_after(shed.priority)),
+//! }
+//! # Ok::<(), tidegate::ConfigError>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! - The weight in flight never exceeds the limit, not once, not by one, also while the limit moves.
+//! - A permit is given back exactly once, by whatever path its work ends.
+//! - Admission is lock-free and never waits: one compare-and-swap, and one subtraction to release.
+//! - The less important is turned away first: each [`Priority`] has a threshold on the same count.
+//!
+//! Dry run ([`GateBuilder::enforce`]) counts what would have been shed and sheds nothing. See
+//! [`limitations`] for what a gate does not do.
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!(
+    "tidegate needs 64-bit atomics: its admission word holds count, state and generation"
+);
+
+mod ask;
+mod clock;
+mod config;
+mod control;
+mod drain;
+mod error;
+mod fork;
+mod gate;
+mod histogram;
+pub mod limitations;
+mod outcome;
+mod permit;
+mod priority;
+mod replaceable;
+mod retry;
+mod shard;
+mod shed;
+mod state;
+mod stats;
+mod sync;
+mod thread;
+mod word;
+
+pub use ask::{Ask, Weight};
+pub use clock::{Clock, ManualClock, MonotonicClock};
+pub use config::GateBuilder;
+pub use control::{LimitChange, limit_from};
+pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};
+pub use gate::Gate;
+pub use histogram::Histogram;
+pub use outcome::Outcome;
+pub use permit::{OwnedPermit, Permit, Ticket};
+pub use priority::{PPM_ONE, Priority, Threshold, Thresholds};
+pub use shed::{Reason, RetryAfter, Shed};
+pub use stats::Stats;

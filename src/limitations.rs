@@ -1,0 +1,28 @@
+//! What a gate does not do, and what to watch for.
+//!
+//! - **A process's limit is per process.** Four workers with a limit of 20 let 80 in. Divide the
+//!   limit by the workers.
+//! - **`std::mem::forget` on a permit keeps its weight in flight for ever.** Rust calls that safe, and no
+//!   type can forbid it. [`Stats::in_flight`](crate::Stats::in_flight) shows it.
+//! - **A bare exit trusts block structure.** [`Gate::exit`](crate::Gate::exit) keeps no state: one exit too
+//!   many while others are inside frees one of their places. It never goes below zero, and the
+//!   permit that then misses its place counts an unmatched exit. Where an exit is not the other end
+//!   of a block, use a [`Permit`](crate::Permit).
+//! - **Bare exits in dry run draw** whether their entry was over the limit, in proportion to what is
+//!   inside. On average that is right for exponential service times only. Permits are exact.
+//! - **Bare entries have no latency.** With timing on they are part of the occupancy integral, from
+//!   which Little's law gives their mean, but not of the histograms.
+//! - **A refusal's numbers may be a moment old.** While a setter runs, the limit in a [`Shed`](crate::Shed)
+//!   may be the new one beside an in-flight count from before. Admissions never mix the two.
+//! - **`retry_after` is a lower bound**, from what was seen when somebody asked; after a silence of a
+//!   minute the first answer is unknown.
+//! - **Below a limit of 10 the default reserve of `sheddable_plus` is empty**: 0.9 of 9, rounded up, is 9.
+//! - **Threads beyond the sixteenth share counters**, which costs each count a locked instruction, not
+//!   exactness.
+//! - **After a fork** the child's gates are empty and inherited permits inert, by `pthread_atfork`: a raw
+//!   `clone` system call or `vfork` runs no handlers. If another thread stood inside
+//!   `parking_lot`'s queue for the nanoseconds around the fork, a child that then contends for a lock
+//!   in the same bucket could wait for it; only setters, draining and `retry_after` lock at all.
+//! - **Signal handlers** must not use a gate: counting is not re-entrant on one thread.
+//! - **2^29 changes of the configuration** while one admission is stalled between its load and its swap
+//!   would let it rest on the oldest.

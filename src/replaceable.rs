@@ -1,0 +1,50 @@
+//! A value that can be put out of use without being touched: for locks in a forked child.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Owns a boxed value, and can leave it behind for a new one.
+pub(crate) struct Replaceable<T> {
+    value: AtomicPtr<T>,
+    // AtomicPtr is Send and Sync whatever it points to; this type is so only where `T` is.
+    owns: PhantomData<T>,
+}
+
+impl<T> Replaceable<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            value: AtomicPtr::new(Box::into_raw(Box::new(value))),
+            owns: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> &T {
+        // SAFETY: the pointer came from `Box::into_raw`, and no value is freed while `self` lives:
+        // a replaced one is leaked, the last one is freed by `drop`, which borrows exclusively.
+        unsafe { &*self.value.load(Ordering::Acquire) }
+    }
+
+    /// Uses `value` from now on. The old value is leaked: somebody who no longer exists may stand in
+    /// the middle of using it.
+    pub(crate) fn replace_leaking(&self, value: T) {
+        self.value
+            .store(Box::into_raw(Box::new(value)), Ordering::Release);
+    }
+}
+
+impl<T> Drop for Replaceable<T> {
+    fn drop(&mut self) {
+        // SAFETY: from `Box::into_raw`, and no reference from `get` outlives `self`.
+        drop(unsafe { Box::from_raw(*self.value.get_mut()) });
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Replaceable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}

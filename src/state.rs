@@ -1,0 +1,169 @@
+//! Everything about a gate that is shared and mutable, in one `repr(C)` block without pointers.
+//!
+//! A process keeps it in a box; a host will map it. Each part has its own cache line (128 bytes: two
+//! 64-byte lines, since processors fetch them in pairs), grouped by who writes it:
+//!
+//! | line | written by |
+//! |---|---|
+//! | [`Hot`] | every admission and release |
+//! | [`Config`] | setters only, so every core keeps a copy |
+//! | [`DryRun`] | only what dry run lets in beyond the limit |
+//! | [`Shard`] each | one thread (see `thread`), or a few that share it |
+//! | tail | releases, where timing is on: the latency histograms, whose size is fixed at construction |
+
+use crossbeam_utils::CachePadded;
+
+use crate::shard::{SHARDS, Shard};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::word::Bounds;
+
+/// The line that every admission and release takes for itself.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Hot {
+    /// See `word`.
+    pub(crate) word: AtomicU64,
+    /// The most weight that was ever in flight. Beside the word: reading it costs nothing there.
+    pub(crate) high_water: AtomicU32,
+}
+
+/// The line that admissions only read.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Config {
+    thresholds: [AtomicU32; crate::priority::PRIORITIES],
+    flags: AtomicU32,
+}
+
+/// What a gate does beyond its fixed limit; a plain gate has none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags(u32);
+
+impl Flags {
+    /// Refusals are counted and let in.
+    pub(crate) const DRY_RUN: Self = Self(1);
+    /// Dry run was on at some time: over-limit entries may still be inside.
+    pub(crate) const DRY_RUN_SEEN: Self = Self(1 << 1);
+    /// Dry run, switched on.
+    pub(crate) const DRY_RUN_ON: Self = Self(Self::DRY_RUN.0 | Self::DRY_RUN_SEEN.0);
+    /// A bare entry was made: weight in the word may belong to no permit.
+    pub(crate) const BARE_SEEN: Self = Self(1 << 2);
+
+    #[inline]
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl Config {
+    /// The most weight that may be in flight.
+    #[inline]
+    pub(crate) fn limit(&self) -> u32 {
+        self.thresholds[0].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn threshold(&self, level: usize) -> u32 {
+        self.thresholds[level].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        std::array::from_fn(|level| self.threshold(level))
+    }
+
+    pub(crate) fn store_bounds(&self, bounds: Bounds) {
+        for (cell, bound) in self.thresholds.iter().zip(bounds) {
+            cell.store(bound, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn flags(&self) -> Flags {
+        Flags(self.flags.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn raise(&self, flag: Flags) {
+        self.flags.fetch_or(flag.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lower(&self, flag: Flags) {
+        self.flags.fetch_and(!flag.0, Ordering::Relaxed);
+    }
+}
+
+/// What dry run let in although enforcement would have shed it.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct DryRun {
+    /// Permits inside that carry the `over` mark.
+    pub(crate) over_permits: AtomicU64,
+    /// Bare entries inside that were over; which of the exits belong to them nobody can know.
+    pub(crate) over_bare: AtomicU64,
+    /// Draws made for bare exits, the state of their generator.
+    pub(crate) draws: AtomicU64,
+}
+
+/// The shared, mutable state of a gate.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct GateState {
+    pub(crate) hot: CachePadded<Hot>,
+    pub(crate) config: CachePadded<Config>,
+    pub(crate) dry_run: CachePadded<DryRun>,
+    pub(crate) shards: [CachePadded<Shard>; SHARDS],
+}
+
+// Where a host's processes will share it, the layout is fixed.
+#[cfg(all(
+    not(tidegate_loom),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+const _: () = {
+    assert!(align_of::<GateState>() == 128);
+    assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512);
+};
+
+impl GateState {
+    pub(crate) fn new() -> Self {
+        Self {
+            hot: CachePadded::new(Hot {
+                word: AtomicU64::new(0),
+                high_water: AtomicU32::new(0),
+            }),
+            config: CachePadded::new(Config {
+                thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
+                flags: AtomicU32::new(0),
+            }),
+            dry_run: CachePadded::new(DryRun {
+                over_permits: AtomicU64::new(0),
+                over_bare: AtomicU64::new(0),
+                draws: AtomicU64::new(0),
+            }),
+            shards: std::array::from_fn(|_| CachePadded::new(Shard::new())),
+        }
+    }
+
+    /// Raises the high-water mark. Exact at rest: whoever raised the count raises the mark.
+    #[inline]
+    pub(crate) fn note_high_water(&self, in_flight: u32) {
+        if in_flight > self.hot.high_water.load(Ordering::Relaxed) {
+            self.hot.high_water.fetch_max(in_flight, Ordering::Relaxed);
+        }
+    }
+
+    /// The weight inside that dry run let in beyond the limit, in entries.
+    pub(crate) fn over_in_flight(&self) -> u64 {
+        self.dry_run.over_permits.load(Ordering::Acquire)
+            + self.dry_run.over_bare.load(Ordering::Acquire)
+    }
+
+    /// In a fork's child, where no other thread exists: counts start anew, the configuration stays.
+    pub(crate) fn empty(&self) {
+        self.hot.high_water.store(0, Ordering::Relaxed);
+        self.dry_run.over_permits.store(0, Ordering::Relaxed);
+        self.dry_run.over_bare.store(0, Ordering::Relaxed);
+        for shard in &self.shards {
+            shard.empty();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+"""The command from outside: its arguments, one short run through the real database, and how it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.cli import demo, main
+
+COMMAND = [sys.executable, "-m", "tidegate.cli", "demo"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["demo", "--loads", "none"],
+        ["demo", "--loads", "0.5,0"],
+        ["demo", "--seconds", "-1"],
+        ["demo", "--timeout", "inf"],
+        ["demo", "--arrivals", "none"],
+        ["demo", "--arrivals", "poisson", "--trace", "file"],
+        ["demo", "--limit", "0"],
+        ["demo", "--limit", "1.5"],
+        ["demo", "--json", "/nowhere/file"],
+        ["demo", "--limit", "auto"],
+        ["demo", "--database", "postgres"],
+        ["demo", "--dsn", "postgresql://somewhere"],
+        ["demo", "--html", "file"],
+    ],
+)
+def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert "usage: " in capsys.readouterr().out
+
+
+def test_a_bad_trace_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--trace", str(tmp_path / "none.csv")]) == 1
+    assert "cannot read" in capsys.readouterr().err
+
+
+def test_without_rich_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    assert main(["demo"]) == 2
+    assert 'pip install "tidegate[cli]"' in capsys.readouterr().err
+
+
+def test_the_package_itself_needs_nothing_of_this() -> None:
+    script = "import sys, tidegate; print(*(m for m in sys.modules if m.startswith(('tidegate.', 'rich', 'sqlite3'))))"
+    loaded = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"rich", "sqlite3", "tidegate.cli", "tidegate.demo"} & set(loaded)
+
+
+def session_members(session: int) -> set[int]:
+    """Every process of a session that is not a zombie."""
+    members = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            if int(fields[3]) == session and fields[0] != "Z":
+                members.add(int(entry.name))
+    return members
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Any:
+    """Starts the demo in a session of its own, with a temporary folder of its own."""
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+
+    return start
+
+
+def test_a_short_run(start: Any, tmp_path: Path) -> None:
+    running = start("--loads", "4", "--seconds", "0.6", "--timeout", "0.3", "--json", "-", "--seed", "3")
+    out, err = running.communicate(timeout=60)
+    found = json.loads(out)
+    # Whether the claims hold in windows this short on a busy machine is not the question here.
+    assert running.returncode == (0 if found["verdict"].startswith("Holds") else 1), err
+    assert err.splitlines()[-1] == found["verdict"]
+    assert (found["database"], found["seed"], found["timeout"]) == ("sqlite", 3, 0.3)
+    assert found["best_per_s"] == max(level["per_s"] for level in found["curve"])
+    assert found["limit"] == max(8, int(found["best_per_s"] * 0.1))
+    assert found["reference"]["load"] == 4.0
+    assert found["reference"]["pairs"] >= 5
+    assert found["reference"]["goodput_ratio"] > 0
+    assert [row["arm"] for row in found["loads"]] == ["ungated", "semaphore", "tidegate"]
+    for row in found["loads"]:
+        assert row["good"] + row["late"] + row["shed"] == row["offered"] > 0
+        assert row["essential"]["good"] <= row["essential"]["offered"] < row["offered"]
+    ungated, semaphore, tidegate = found["loads"]
+    assert ungated["shed"] == 0
+    # The same users came to both; only retries could differ, and who is shed does not retry.
+    assert semaphore["shed"] > 0 and tidegate["shed"] > 0
+    assert not session_members(running.pid)
+    assert not list(tmp_path.iterdir())
+
+
+def wait_until(condition: Any) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
+@pytest.mark.parametrize(
+    ("stop", "processes"), [(signal.SIGINT, 1), (signal.SIGINT, 3), (signal.SIGTERM, 3)]
+)
+def test_interrupted_it_leaves_nothing(start: Any, tmp_path: Path, stop: signal.Signals, processes: int) -> None:
+    """While the database is written (1 process), and while the ungated backend drowns (with meter and backend, 3)."""
+    running = start("--loads", "4", "--seconds", "0.4", "--timeout", "5")
+    wait_until(lambda: list(tmp_path.iterdir()) and len(session_members(running.pid)) >= processes)
+    running.send_signal(stop)
+    _, err = running.communicate(timeout=15)
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == "tidegate: interrupted"
+    assert "Traceback" not in err
+    assert not session_members(running.pid)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
+def test_killed_outright_it_leaves_no_process(start: Any, tmp_path: Path) -> None:
+    running = start("--loads", "4", "--seconds", "0.4", "--timeout", "5")
+    wait_until(lambda: len(session_members(running.pid)) >= 3)
+    running.kill()
+    running.communicate(timeout=15)
+    wait_until(lambda: not session_members(running.pid))

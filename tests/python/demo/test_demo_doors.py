@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from tidegate.demo.doors import ARMS
+
+
+def test_the_arms_are_named_as_everywhere() -> None:
+    assert list(ARMS) == ["ungated", "semaphore", "tidegate"]
+
+
+def test_without_a_gate_everybody_comes_in() -> None:
+    door = ARMS["ungated"](1)
+    assert all(door(essential) is not None for essential in [True, False] * 50)
+
+
+@pytest.mark.parametrize("arm", ["semaphore", "tidegate"])
+def test_a_limited_door_turns_away_and_opens_again(arm: str) -> None:
+    door = ARMS[arm](4)
+    ways_out = [door(True) for _ in range(4)]
+    assert door(True) is None
+    for leave in ways_out:
+        assert leave is not None
+        leave()
+    assert door(True) is not None
+
+
+def test_only_the_gate_keeps_room_for_the_essential() -> None:
+    semaphore, tidegate = ARMS["semaphore"](8), ARMS["tidegate"](8)
+    assert sum(semaphore(False) is not None for _ in range(10)) == 8
+    assert semaphore(True) is None
+    assert sum(tidegate(False) is not None for _ in range(10)) == 6
+    assert sum(tidegate(True) is not None for _ in range(10)) == 2

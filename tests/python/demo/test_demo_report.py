@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from tidegate.demo import show
+from tidegate.demo.capacity import Level
+from tidegate.demo.report import Essential, Reference, Report, Row, good_per_s, percentile, summarise
+from tidegate.demo.users import Attempt, Outcome
+from tidegate.demo.verdict import Verdict, as_json, judge
+
+
+def attempt(outcome: Outcome, latency: float, *, ended: float = 1.0, essential: bool = False) -> Attempt:
+    return Attempt(essential, outcome, latency, ended, lag=0.0)
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    values = [float(n) for n in range(1, 101)]
+    assert percentile(values, 0.5) == 50.0
+    assert percentile(values, 0.99) == 99.0
+    assert percentile([7.0], 0.99) == 7.0
+    assert percentile([], 0.5) is None
+
+
+def test_goodput_counts_the_time_of_answers_after_the_window() -> None:
+    good = [attempt(Outcome.GOOD, 0.1, ended=ended) for ended in (1.0, 2.0, 2.5)]
+    assert good_per_s(good, window=2.0) == pytest.approx(3 / 2.5)
+    assert good_per_s(good, window=5.0) == pytest.approx(3 / 5.0)
+    assert good_per_s([attempt(Outcome.LATE, 1.0, ended=9.0)], window=2.0) == 0.0
+
+
+def test_a_cell_is_summed_up() -> None:
+    attempts = [
+        attempt(Outcome.GOOD, 0.1, essential=True),
+        attempt(Outcome.GOOD, 0.3),
+        attempt(Outcome.LATE, 1.0, essential=True),
+        attempt(Outcome.SHED, 0.001),
+        attempt(Outcome.SHED, 0.002),
+    ]
+    row = summarise(4.0, "tidegate", attempts, window=2.0, best=2.0)
+    assert row == Row(
+        load=4.0,
+        arm="tidegate",
+        offered=5,
+        good=2,
+        late=1,
+        shed=2,
+        error_rate=1 / 3,
+        goodput_ratio=0.5,
+        shed_ms_p50=1.0,
+        shed_ms_p99=2.0,
+        p50_ms=100.0,
+        p99_ms=300.0,
+        essential=Essential(offered=2, good=1),
+    )
+    assert row.admitted == 3
+    assert row.essential.success == 0.5
+
+
+def test_a_cell_without_users_has_no_shares() -> None:
+    row = summarise(0.5, "ungated", [], window=1.0, best=100.0)
+    assert (row.error_rate, row.p99_ms, row.essential.success, row.goodput_ratio) == (None, None, None, 0.0)
+
+
+GOOD_ROW = Row(4.0, "", 2000, 600, 0, 1400, 0.0, 0.97, 0.7, 4.0, 260.0, 290.0, Essential(200, 200))
+UNGATED = replace(GOOD_ROW, arm="ungated", good=110, late=5000, shed=0, error_rate=0.978, goodput_ratio=0.2)
+SEMAPHORE = replace(GOOD_ROW, arm="semaphore", essential=Essential(200, 50))
+TIDEGATE = replace(GOOD_ROW, arm="tidegate")
+LIGHT = [
+    replace(GOOD_ROW, load=0.5, arm=arm, offered=300, good=300, shed=0, shed_ms_p50=None, shed_ms_p99=None)
+    for arm in ("ungated", "semaphore", "tidegate")
+]
+
+
+def report(
+    *overload: Row, light: list[Row] = LIGHT, goodput: float = 0.96, lag: float = 4.0
+) -> Report:
+    rows = {row.arm: row for row in (UNGATED, SEMAPHORE, TIDEGATE, *overload)}
+    return Report(
+        database="sqlite",
+        seed=1,
+        timeout=1.0,
+        limit=36,
+        workers=2,
+        best_per_s=108.0,
+        service_ms=18.0,
+        curve=[Level(1, 54.0), Level(2, 108.0)],
+        generator_lag_ms_p99=lag,
+        reference=Reference(load=4.0, pairs=5, goodput_ratio=goodput),
+        rows=[*light, *rows.values()],
+    )
+
+
+def test_a_run_that_shows_everything_holds() -> None:
+    verdict = judge(report())
+    assert verdict.valid and verdict.holds
+    assert verdict.sentence == (
+        "Holds: at 4x load without a gate 97.8 % of the requests were in vain and good answers fell to 0.20 of the "
+        "best; behind Tidegate 0 of 600 admitted came late; good answers stayed at 0.96 of the reference; half of "
+        "those turned away knew within 0.7 ms, 99 % within 4.0 ms; 100 % of the essential requests were answered, "
+        "with a plain semaphore 25.0 %; at 0.5x load Tidegate turned away 0 %."
+    )
+
+
+@pytest.mark.parametrize(
+    ("failing", "found"),
+    [
+        (report(replace(UNGATED, goodput_ratio=0.31)), "fell to 0.31 of the best (needed"),
+        (report(replace(UNGATED, error_rate=0.92)), "92.0 % of the requests were in vain"),
+        (report(replace(TIDEGATE, good=598, late=2)), "2 of 600 admitted came late (needed: at most 1"),
+        (report(replace(TIDEGATE, good=472)), "0 of 472 admitted came late (needed: at most 1, of 473"),
+        (report(goodput=0.849), "stayed at 0.85 of the reference (needed: 0.85 or more)"),
+        (report(replace(TIDEGATE, shed_ms_p50=5.1)), "knew within 5.1 ms"),
+        (report(replace(TIDEGATE, shed_ms_p99=10.1)), "99 % within 10.1 ms"),
+        (report(replace(TIDEGATE, shed_ms_p50=None, shed_ms_p99=None)), "nobody was turned away"),
+        (report(replace(TIDEGATE, essential=Essential(200, 197))), "98.5 % of the essential"),
+        (report(replace(TIDEGATE, essential=Essential(0, 0))), "none of the essential"),
+        (report(replace(SEMAPHORE, essential=Essential(200, 180))), "with a plain semaphore 90.0 %"),
+        (report(light=[*LIGHT[:2], replace(LIGHT[2], shed=3)]), "turned away 1.0 % (needed: less than 1 %)"),
+    ],
+)
+def test_each_figure_that_falls_short_is_named(failing: Report, found: str) -> None:
+    verdict = judge(failing)
+    assert verdict.valid and not verdict.holds
+    assert verdict.sentence.startswith("Does not hold: ")
+    assert found in verdict.sentence
+    assert verdict.sentence.count("needed") == 1
+
+
+def test_a_generator_that_lags_makes_the_run_invalid() -> None:
+    assert judge(report(lag=20.0)).valid
+    verdict = judge(report(lag=20.1))
+    assert not verdict.valid and not verdict.holds
+    assert "prove nothing" in verdict.sentence
+
+
+def test_a_run_between_the_claims_is_not_judged() -> None:
+    rows = [replace(row, load=2.0) for row in (UNGATED, SEMAPHORE, TIDEGATE)]
+    verdict = judge(replace(report(), rows=rows))
+    assert verdict.holds
+    assert verdict.sentence.startswith("Nothing to judge")
+
+
+def test_the_json_has_the_names_that_others_rely_on() -> None:
+    fields = json.loads(json.dumps(as_json(report(), Verdict(True, True, "Holds."))))
+    assert set(fields) >= {
+        *("database", "seed", "timeout", "limit", "best_per_s", "service_ms", "curve"),
+        *("generator_lag_ms_p99", "valid", "verdict", "reference", "loads"),
+    }
+    assert fields["verdict"] == "Holds."
+    assert fields["curve"][0] == {"workers": 1, "per_s": 54.0}
+    assert fields["reference"] == {"load": 4.0, "pairs": 5, "goodput_ratio": 0.96}
+    assert set(fields["loads"][0]) == {
+        *("load", "arm", "offered", "good", "late", "shed", "error_rate", "goodput_ratio"),
+        *("shed_ms_p50", "shed_ms_p99", "p50_ms", "p99_ms", "essential"),
+    }
+    assert fields["loads"][0]["essential"] == {"offered": 200, "good": 200}
+
+
+def test_the_table_fits_a_terminal_and_the_verdict_is_one_last_line() -> None:
+    console = Console(width=80, record=True, quiet=True)
+    verdict = judge(report())
+    show.show(console, report(), verdict)
+    lines = console.export_text().splitlines()
+    assert lines[-1] == verdict.sentence
+    (ungated,) = (line.split() for line in lines if line.split()[:2] == ["4x", "ungated"])
+    assert ungated == ["4x", "ungated", "2000", "110", "97.8%", "0", "100.0%", "260/290", "0.20"]
+    assert "0.96 of the reference" in " ".join(" ".join(lines).split())
+    assert all(len(line) <= 80 for line in lines[:-1])
