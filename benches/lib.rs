@@ -54,16 +54,14 @@ pub fn compare(
                 left -= chunk;
             }
             if iterations >= CHUNK {
-                let per = |time: Duration| time.as_secs_f64() * 1e9 / iterations as f64;
-                samples.borrow_mut().push((per(ours_time), per(peer_time)));
+                samples.borrow_mut().push((nanos(ours_time, iterations), nanos(peer_time, iterations)));
             }
             ours_time
         });
     });
     let samples = samples.into_inner();
     assert!(!samples.is_empty(), "{name}: no sample was long enough");
-    let median_of =
-        |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
+    let median_of = |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
     Figure {
         name,
         ours_ns: median_of(&|sample| sample.0),
@@ -71,6 +69,11 @@ pub fn compare(
         ratio: median_of(&|sample| sample.0 / sample.1),
         bar,
     }
+}
+
+#[allow(clippy::cast_precision_loss)] // far fewer than 2^52 iterations
+fn nanos(time: Duration, iterations: u64) -> f64 {
+    time.as_secs_f64() * 1e9 / iterations as f64
 }
 
 fn time(side: &mut impl FnMut(u64), iterations: u64) -> Duration {

@@ -49,13 +49,7 @@ fn main() {
             |n| on_two_threads(|| pairs(&gate, n)),
             |n| on_two_threads(|| tokio_pairs(&semaphore, n)),
         ),
-        compare(
-            &mut criterion,
-            "rust.reject_vs_pair",
-            Some(0.8),
-            |n| rejects(&full, n),
-            |n| pairs(&gate, n),
-        ),
+        compare(&mut criterion, "rust.reject_vs_pair", Some(0.8), |n| rejects(&full, n), |n| pairs(&gate, n)),
     ];
     criterion.final_summary();
     if let Some(path) = std::env::var_os("TIDEGATE_BENCH_OUT") {

@@ -18,9 +18,7 @@ impl Weight {
     pub fn new<N: Copy + ToString + TryInto<u32>>(number: N) -> Result<Self, ConfigError> {
         match number.try_into() {
             Ok(weight @ 1..=MAX_LIMIT) => Ok(Self(weight)),
-            _ => Err(ConfigError::Weight {
-                got: number.to_string(),
-            }),
+            _ => Err(ConfigError::Weight { got: number.to_string() }),
         }
     }
 
@@ -82,9 +80,6 @@ impl From<Priority> for Ask {
 impl From<Option<Priority>> for Ask {
     #[inline]
     fn from(priority: Option<Priority>) -> Self {
-        Self {
-            priority,
-            weight: Weight::ONE,
-        }
+        Self { priority, weight: Weight::ONE }
     }
 }

@@ -79,9 +79,7 @@ impl GateBuilder {
 /// or forge those. Anything else goes, slashes and emoji included.
 fn check_name(name: &str) -> Result<(), ConfigError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
-        return Err(ConfigError::Name {
-            got: name.to_owned(),
-        });
+        return Err(ConfigError::Name { got: name.to_owned() });
     }
     Ok(())
 }

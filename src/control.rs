@@ -33,11 +33,7 @@ impl Control {
     pub(crate) fn new(limit: u32, thresholds: Thresholds) -> Result<Self, ConfigError> {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
-        Ok(Self {
-            limit,
-            thresholds,
-            history: VecDeque::new(),
-        })
+        Ok(Self { limit, thresholds, history: VecDeque::new() })
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) {
@@ -45,12 +41,7 @@ impl Control {
             self.history.pop_front();
         }
         let cause = cause.map(Box::from);
-        self.history.push_back(LimitChange {
-            at_ns,
-            from: self.limit,
-            to: limit,
-            cause,
-        });
+        self.history.push_back(LimitChange { at_ns, from: self.limit, to: limit, cause });
         self.limit = limit;
     }
 }
@@ -62,8 +53,6 @@ impl Control {
 pub fn limit_from<N: Copy + ToString + TryInto<u32>>(number: N) -> Result<u32, ConfigError> {
     match number.try_into() {
         Ok(limit @ 0..=MAX_LIMIT) => Ok(limit),
-        _ => Err(ConfigError::Limit {
-            got: number.to_string(),
-        }),
+        _ => Err(ConfigError::Limit { got: number.to_string() }),
     }
 }

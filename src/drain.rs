@@ -25,11 +25,7 @@ impl Drain {
             match deadline {
                 None => self.emptied.wait(&mut callbacks),
                 Some(deadline) => {
-                    if self
-                        .emptied
-                        .wait_until(&mut callbacks, deadline)
-                        .timed_out()
-                    {
+                    if self.emptied.wait_until(&mut callbacks, deadline).timed_out() {
                         return empty();
                     }
                 }
@@ -52,7 +48,7 @@ impl Drain {
         }
     }
 
-    /// Wakes everybody. Called when the gate may have become empty.
+    /// Wakes everybody. Called when the gate has become empty, by more than one where they leave together.
     pub(crate) fn notify(&self) {
         let callbacks = {
             let mut waiting = self.callbacks.lock();

@@ -26,9 +26,7 @@ pub enum ConfigError {
         got: String,
     },
     /// A gate's name that is empty, too long or holds a control character.
-    #[error(
-        "name must be 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters, got {got:?}"
-    )]
+    #[error("name must be 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters, got {got:?}")]
     Name {
         /// What was given.
         got: String,

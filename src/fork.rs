@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::gate::Inner;
+use crate::admission::Inner;
 
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
@@ -62,8 +62,7 @@ mod unix {
         HOOKS.call_once(|| {
             // SAFETY: the handlers are functions of this library, which is never unloaded while
             // it is in use, and they call nothing that a fork handler must not.
-            let refused =
-                unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+            let refused = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
             assert_eq!(refused, 0, "no memory to register the fork handlers");
         });
         let mut registry = registry.get().lock();
@@ -104,10 +103,7 @@ mod unix {
         let old = unsafe { &mut *old.data_ptr() };
         let held = std::mem::take(&mut old.held);
         let gates = std::mem::take(&mut old.gates);
-        registry().replace_leaking(Mutex::new(Registry {
-            gates,
-            held: Vec::new(),
-        }));
+        registry().replace_leaking(Mutex::new(Registry { gates, held: Vec::new() }));
         for gate in &held {
             // SAFETY: as above.
             let control = unsafe { &*gate.cold().control.data_ptr() }.clone();

@@ -1,36 +1,23 @@
-//! The gate: admit, release, change, close.
-//!
-//! The decision itself is in `word` and `priority`; this file is the order in which things happen.
-//!
-//! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
-//!   high-water mark, count. Where timing is on the clock is read before the swap, so a permit's time
-//!   includes no other thread's.
-//! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
-//! - Release: count, then subtract. A permit that is seen gone has been counted.
+//! The gate: admit, release, change, close. The handle that users hold; what happens on the way in and
+//! out is in `admission`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::admission::{Entry, Inner};
 use crate::ask::Ask;
-use crate::clock::Clock;
 use crate::config::GateBuilder;
 use crate::control::{Control, LimitChange, limit_from};
-use crate::drain::Drain;
 use crate::error::ConfigError;
 use crate::fork;
-use crate::histogram::{self, BUCKETS, Histogram};
 use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
-use crate::replaceable::Replaceable;
-use crate::retry::{Observation, RetryWindow};
-use crate::shard::{Counter, Fallback, Shard, Totals};
-use crate::shed::{Reason, RetryAfter, Shed};
-use crate::state::{Flags, GateState};
+use crate::retry::Observation;
+use crate::shed::{RetryAfter, Shed};
+use crate::state::Flags;
 use crate::stats::Stats;
-use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::thread::{Place, place};
-use crate::word::{Left, Taken, View, Word};
+use crate::sync::Ordering;
 
 /// The admission controller of one protected resource.
 ///
@@ -52,45 +39,6 @@ pub struct Gate {
     inner: Arc<Inner>,
 }
 
-/// What the clones of a gate share.
-#[derive(Debug)]
-pub(crate) struct Inner {
-    word: Word,
-    state: Box<GateState>,
-    /// The tail of the state: a histogram for each priority, or nothing without timing.
-    latency: Box<[AtomicU64]>,
-    default_priority: Priority,
-    timing: bool,
-    clock: Arc<dyn Clock>,
-    name: Box<str>,
-    cold: Replaceable<Cold>,
-}
-
-/// What is needed rarely and is behind locks.
-#[derive(Debug)]
-pub(crate) struct Cold {
-    pub(crate) control: Mutex<Control>,
-    retry: Mutex<RetryWindow>,
-    drain: Drain,
-}
-
-impl Cold {
-    fn new(control: Control, now_ns: u64) -> Self {
-        Self {
-            control: Mutex::new(control),
-            retry: Mutex::new(RetryWindow::new(now_ns)),
-            drain: Drain::default(),
-        }
-    }
-}
-
-/// Whether an entry leaves with a ticket, or as a bare exit that has none.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    Permit,
-    Bare,
-}
-
 /// Building, and what does not change.
 impl Gate {
     /// A gate with default thresholds that admits at most `limit` weight at a time. A limit of 0
@@ -108,28 +56,7 @@ impl Gate {
     }
 
     pub(crate) fn from_parts(config: GateBuilder, control: Control) -> Self {
-        let state = Box::new(GateState::new());
-        state
-            .config
-            .store_bounds(control.thresholds.at(control.limit));
-        if !config.enforce {
-            state.config.raise(Flags::DRY_RUN_ON);
-        }
-        let cells = if config.timing {
-            PRIORITIES * BUCKETS
-        } else {
-            0
-        };
-        let inner = Arc::new(Inner {
-            word: Word::Local,
-            state,
-            latency: (0..cells).map(|_| AtomicU64::new(0)).collect(),
-            default_priority: config.default_priority,
-            timing: config.timing,
-            name: config.name,
-            cold: Replaceable::new(Cold::new(control, config.clock.now_ns())),
-            clock: config.clock,
-        });
+        let inner = Arc::new(Inner::new(config, control));
         fork::register(&inner);
         Self { inner }
     }
@@ -164,8 +91,7 @@ impl Gate {
     /// [`Shed`] when there is no room for the priority, or the gate is closed.
     #[inline]
     pub fn try_admit_owned(&self, ask: impl Into<Ask>) -> Result<OwnedPermit, Shed> {
-        self.take(ask)
-            .map(|ticket| OwnedPermit::new(self.clone(), ticket))
+        self.take(ask).map(|ticket| OwnedPermit::new(self.clone(), ticket))
     }
 
     /// The plain form of [`try_admit`](Self::try_admit), for bindings: the ticket must be
@@ -207,273 +133,9 @@ impl Gate {
     /// proportion to what is inside. That is right for exponential service times, and exact on
     /// average for no other; permits carry the mark and are exact.
     #[inline]
+    #[allow(clippy::must_use_candidate)] // most callers cannot do anything about it
     pub fn exit(&self, outcome: Outcome) -> bool {
         self.inner.exit(outcome)
-    }
-}
-
-impl Inner {
-    // Inlined into the caller, so that a ticket travels in registers: through memory it costs as much
-    // again as both atomic operations.
-    #[inline(always)]
-    fn admit(&self, ask: Ask, entry: Entry) -> Result<Ticket, Shed> {
-        let (priority, fallback) = match ask.priority {
-            Some(priority) => (priority, Fallback::No),
-            None => (self.default_priority, Fallback::Yes),
-        };
-        let weight = ask.weight.get();
-        if entry == Entry::Bare && !self.state.config.flags().has(Flags::BARE_SEEN) {
-            self.state.config.raise(Flags::BARE_SEEN);
-        }
-        let since_ns = self.now_if_timing();
-        let (taken, over) = match self.decide(priority, weight) {
-            Ok(taken) => {
-                self.count_admitted(priority, fallback, weight, since_ns);
-                (taken, false)
-            }
-            Err(shed) => (self.refuse(shed, entry)?, true),
-        };
-        Ok(Ticket::new(taken, priority, over, fork::epoch(), since_ns))
-    }
-
-    /// The loop of `word`'s text: what the decision rests on is read after the word.
-    #[inline(always)]
-    fn decide(&self, priority: Priority, weight: u32) -> Result<Taken, Shed> {
-        let state = &*self.state;
-        let mut view = self.word.view(state);
-        loop {
-            let threshold = state.config.threshold(priority.level());
-            if view.closed() || !view.fits(weight, threshold) {
-                return Err(self.shed(view, priority, weight));
-            }
-            match self.word.try_take(state, view, weight) {
-                Ok(taken) => {
-                    state.note_high_water(view.in_flight() + weight);
-                    return Ok(taken);
-                }
-                Err(now) => view = now,
-            }
-        }
-    }
-
-    #[cold]
-    fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
-        let limit = self.state.config.limit();
-        let reason = if view.closed() {
-            Reason::Closed
-        } else if view.fits(weight, limit) {
-            Reason::Priority
-        } else {
-            Reason::Limit
-        };
-        Shed {
-            reason,
-            priority,
-            weight,
-            in_flight: view.in_flight(),
-            limit,
-        }
-    }
-
-    #[inline(always)]
-    fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
-        let (place, shard) = self.shard();
-        shard.count(place, Counter::Admitted(priority, fallback), 1);
-        if weight > 1 {
-            shard.count(
-                place,
-                Counter::ExtraAdmitted(priority),
-                u64::from(weight - 1),
-            );
-        }
-        if self.timing {
-            shard.flow(place, i64::from(weight), micros(now_ns));
-        }
-    }
-
-    /// A refusal is counted; in dry run it is let in. A closed gate is closed in dry run too: closing
-    /// is about the gate's life, not about load.
-    #[cold]
-    fn refuse(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
-        let (place, shard) = self.shard();
-        if shed.reason == Reason::Closed || !self.state.config.flags().has(Flags::DRY_RUN) {
-            shard.count(place, Counter::Shed(shed.priority, shed.reason), 1);
-            return Err(shed);
-        }
-        shard.count(place, Counter::WouldShed(shed.priority), 1);
-        let over = match entry {
-            Entry::Permit => &self.state.dry_run.over_permits,
-            Entry::Bare => &self.state.dry_run.over_bare,
-        };
-        over.fetch_add(1, Ordering::Relaxed);
-        Ok(Taken::of(shed.weight))
-    }
-
-    /// The time, where anybody wants to know it.
-    #[inline]
-    fn now_if_timing(&self) -> u64 {
-        if self.timing { self.clock.now_ns() } else { 0 }
-    }
-
-    #[inline(always)]
-    fn put(&self, ticket: Ticket, outcome: Outcome) {
-        if !ticket.belongs_to(fork::epoch()) {
-            return;
-        }
-        let now_ns = self.now_if_timing();
-        if self.timing && outcome != Outcome::Ignore {
-            self.record_latency(&ticket, now_ns);
-        }
-        if ticket.over() {
-            self.put_over();
-        } else if self.state.config.flags().has(Flags::BARE_SEEN) {
-            self.put_checked(ticket, outcome, now_ns);
-        } else {
-            self.count_released(outcome, ticket.weight(), now_ns);
-            self.notify_if(self.word.put(&self.state, ticket.taken()));
-        }
-    }
-
-    #[inline]
-    fn notify_if(&self, left: Left) {
-        if left.drained {
-            self.cold().drain.notify();
-        }
-    }
-
-    /// Where bare entries were made, one exit too many may have taken what this permit puts back,
-    /// and a bare exit in dry run may have drawn it. Then what is missing is taken from what is
-    /// left on the other side, so that all that entered has left in the end.
-    #[cold]
-    fn put_checked(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
-        let left = self.word.put_checked(&self.state, ticket.weight());
-        let (place, shard) = self.shard();
-        if left.missing == 0 {
-            self.count_released(outcome, ticket.weight(), now_ns);
-        } else {
-            let found = (0..left.missing)
-                .take_while(|_| self.take_over_bare())
-                .count();
-            if found < left.missing as usize {
-                shard.count(place, Counter::UnmatchedExit, 1);
-            }
-            if self.timing {
-                let gone = i64::from(ticket.weight() - left.missing);
-                shard.flow(place, -gone, micros(now_ns));
-            }
-        }
-        self.notify_if(left);
-    }
-
-    #[cold]
-    fn put_over(&self) {
-        self.state
-            .dry_run
-            .over_permits
-            .fetch_sub(1, Ordering::Release);
-        self.left_over();
-    }
-
-    #[inline]
-    fn exit(&self, outcome: Outcome) -> bool {
-        if self.state.config.flags().has(Flags::DRY_RUN_SEEN) && self.draw_over() {
-            self.left_over();
-            return true;
-        }
-        let left = self.word.put_checked(&self.state, 1);
-        if left.missing > 0 {
-            return self.exit_missing();
-        }
-        self.count_released(outcome, 1, self.now_if_timing());
-        self.notify_if(left);
-        true
-    }
-
-    #[cold]
-    fn exit_missing(&self) -> bool {
-        if self.take_over_bare() {
-            self.left_over();
-            return true;
-        }
-        let (place, shard) = self.shard();
-        shard.count(place, Counter::UnmatchedExit, 1);
-        false
-    }
-
-    /// Whether a bare exit is one of those that were over: drawn in proportion to what is inside.
-    #[cold]
-    fn draw_over(&self) -> bool {
-        let over = self.state.dry_run.over_bare.load(Ordering::Relaxed);
-        if over == 0 {
-            return false;
-        }
-        let counted = u64::from(self.word.view(&self.state).in_flight());
-        let draw = splitmix(self.state.dry_run.draws.fetch_add(1, Ordering::Relaxed));
-        let drawn = u128::from(draw) * u128::from(over + counted) >> 64;
-        drawn < u128::from(over) && self.take_over_bare()
-    }
-
-    fn take_over_bare(&self) -> bool {
-        let over = &self.state.dry_run.over_bare;
-        over.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1))
-            .is_ok()
-    }
-
-    /// After an over-limit entry left: it may have been the last thing inside.
-    fn left_over(&self) {
-        if self.state.over_in_flight() == 0 && self.word.view(&self.state).closed() {
-            self.cold().drain.notify();
-        }
-    }
-
-    #[inline(always)]
-    fn count_released(&self, outcome: Outcome, weight: u32, now_ns: u64) {
-        let (place, shard) = self.shard();
-        shard.count(place, Counter::Released(outcome), 1);
-        if weight > 1 {
-            shard.count(place, Counter::ExtraReleased, u64::from(weight - 1));
-        }
-        if self.timing {
-            shard.flow(place, -i64::from(weight), micros(now_ns));
-        }
-    }
-
-    fn record_latency(&self, ticket: &Ticket, now_ns: u64) {
-        let first = ticket.priority().level() * BUCKETS;
-        let cells = &self.latency[first..first + BUCKETS];
-        histogram::record(cells, now_ns.saturating_sub(ticket.since_ns()));
-    }
-
-    #[inline]
-    fn shard(&self) -> (Place, &Shard) {
-        let place = place();
-        (place, &self.state.shards[place.index])
-    }
-
-    #[inline]
-    pub(crate) fn cold(&self) -> &Cold {
-        self.cold.get()
-    }
-
-    /// The weight that is inside, with what dry run let in beyond the limit.
-    fn is_empty(&self) -> bool {
-        self.word.view(&self.state).in_flight() == 0 && self.state.over_in_flight() == 0
-    }
-
-    fn totals(&self) -> Totals {
-        Totals::read(self.state.shards.iter().map(|shard| &**shard))
-    }
-
-    /// In a fork's child: an empty gate with the same configuration.
-    #[cfg(all(unix, not(tidegate_loom)))]
-    pub(crate) fn start_anew(&self, control: Control) {
-        self.state.empty();
-        for cell in &self.latency {
-            cell.store(0, Ordering::Relaxed);
-        }
-        self.word.empty(&self.state);
-        self.cold
-            .replace_leaking(Cold::new(control, self.clock.now_ns()));
     }
 }
 
@@ -500,12 +162,10 @@ impl Gate {
     pub fn set_limit(&self, limit: u32, cause: Option<&str>) -> Result<(), ConfigError> {
         let limit = limit_from(limit)?;
         let inner = &*self.inner;
+        let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
         let mut control = inner.cold().control.lock();
-        control.set_limit(limit, cause, inner.clock.now_ns());
-        inner
-            .state
-            .config
-            .store_bounds(control.thresholds.at(limit));
+        control.set_limit(limit, cause, now_ns);
+        inner.state.config.store_bounds(control.thresholds.at(limit));
         inner.word.publish(&inner.state);
         Ok(())
     }
@@ -519,10 +179,7 @@ impl Gate {
         let mut control = inner.cold().control.lock();
         thresholds.validate(control.limit)?;
         control.thresholds = thresholds;
-        inner
-            .state
-            .config
-            .store_bounds(thresholds.at(control.limit));
+        inner.state.config.store_bounds(thresholds.at(control.limit));
         inner.word.publish(&inner.state);
         Ok(())
     }
@@ -530,14 +187,7 @@ impl Gate {
     /// The last limit changes, at most 64, oldest first.
     #[must_use]
     pub fn limit_history(&self) -> Vec<LimitChange> {
-        self.inner
-            .cold()
-            .control
-            .lock()
-            .history
-            .iter()
-            .cloned()
-            .collect()
+        self.inner.cold().control.lock().history.iter().cloned().collect()
     }
 
     /// Whether the gate turns requests away; `false` in dry run.
@@ -569,7 +219,7 @@ impl Gate {
 
     /// Admits nothing any more, also in dry run. What is inside may leave in its own time.
     pub fn close(&self) {
-        self.inner.word.close(&self.inner.state);
+        self.inner.close();
     }
 
     /// Closes the gate and waits until everything inside has left, or `timeout` has passed (`None`:
@@ -579,20 +229,14 @@ impl Gate {
         self.close();
         // A deadline past the end of the clock is none.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        self.inner
-            .cold()
-            .drain
-            .wait(deadline, || self.inner.is_empty())
+        self.inner.cold().drain.wait(deadline, || self.inner.is_empty())
     }
 
     /// Closes the gate and has `callback` called once everything inside has left: now, or by
     /// the call that releases the last of it. No lock is held during the call.
     pub fn on_drained(&self, callback: Box<dyn FnOnce() + Send>) {
         self.close();
-        self.inner
-            .cold()
-            .drain
-            .when_empty(callback, || self.inner.is_empty());
+        self.inner.cold().drain.when_empty(callback, || self.inner.is_empty());
     }
 }
 
@@ -639,16 +283,6 @@ impl Gate {
         let inner = &*self.inner;
         let totals = inner.totals();
         let view = inner.word.view(&inner.state);
-        let occupancy_us = inner.timing.then(|| {
-            let shards = inner.state.shards.iter().map(|shard| &**shard);
-            Totals::occupancy(shards, micros(inner.clock.now_ns()))
-        });
-        let latency = inner.timing.then(|| {
-            Box::new(Priority::ALL.map(|priority| {
-                let first = priority.level() * BUCKETS;
-                Histogram::read(&inner.latency[first..first + BUCKETS])
-            }))
-        });
         Stats {
             limit: self.limit(),
             in_flight: view.in_flight(),
@@ -657,9 +291,9 @@ impl Gate {
             over_in_flight: inner.state.over_in_flight(),
             unmatched_exits: totals.unmatched_exits,
             collected: totals.collected,
-            occupancy_us,
+            occupancy_us: inner.occupancy_us(),
             totals,
-            latency,
+            latency: inner.latencies(),
         }
     }
 
@@ -669,21 +303,7 @@ impl Gate {
         if self.is_inert(&ticket) {
             return;
         }
-        let (place, shard) = self.inner.shard();
-        shard.count(place, Counter::Collected, 1);
+        self.inner.count_collected();
         self.put(ticket, Outcome::Ignore);
     }
-}
-
-fn micros(ns: u64) -> u64 {
-    ns / 1_000
-}
-
-/// A 64-bit finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-/// 2014): turns a counter into draws.
-fn splitmix(counter: u64) -> u64 {
-    let mut z = counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -1,7 +1,7 @@
 //! A log-linear latency histogram: 32 buckets per octave from 1 us to 2^32 us (71 minutes).
 //!
 //! A value is reported as its bucket's middle, at most 1.6 % off. Shorter and longer values count in
-//! the first and the last bucket. The method is that of HdrHistogram (Gil Tene), with a
+//! the first and the last bucket. The method is that of `HdrHistogram` (Gil Tene), with a
 //! fixed size of 8 KiB so that it can live in shared memory.
 
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) fn bucket(latency_ns: u64) -> usize {
 fn middle_ns(bucket: usize) -> u64 {
     let base = UNIT_NS << (bucket >> SUB_BITS);
     let sub = (bucket & ((1 << SUB_BITS) - 1)) as u64;
-    base + (base * (2 * sub + 1) >> (SUB_BITS + 1))
+    base + ((base * (2 * sub + 1)) >> (SUB_BITS + 1))
 }
 
 /// Counts one latency in a histogram's cells.
@@ -49,12 +49,7 @@ pub struct Histogram {
 
 impl Histogram {
     pub(crate) fn read(cells: &[AtomicU64]) -> Self {
-        Self {
-            counts: cells
-                .iter()
-                .map(|cell| cell.load(Ordering::Relaxed))
-                .collect(),
-        }
+        Self { counts: cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect() }
     }
 
     /// How many latencies were counted.
@@ -71,11 +66,7 @@ impl Histogram {
         if count == 0 {
             return None;
         }
-        #[allow(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss
-        )]
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rank = ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count);
         let mut seen = 0;
         let at = self.counts.iter().position(|&n| {
@@ -104,10 +95,7 @@ mod tests {
         let mut ns = UNIT_NS;
         while ns < UNIT_NS << 32 {
             let middle = middle_ns(bucket(ns));
-            assert!(
-                ns.abs_diff(middle) * 60 <= ns,
-                "{ns} ns in the bucket of {middle} ns"
-            );
+            assert!(ns.abs_diff(middle) * 60 <= ns, "{ns} ns in the bucket of {middle} ns");
             ns += ns / 97 + 1;
         }
     }

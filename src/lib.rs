@@ -27,10 +27,9 @@
 //! [`limitations`] for what a gate does not do.
 
 #[cfg(not(target_has_atomic = "64"))]
-compile_error!(
-    "tidegate needs 64-bit atomics: its admission word holds count, state and generation"
-);
+compile_error!("tidegate needs 64-bit atomics: its admission word holds count, state and generation");
 
+mod admission;
 mod ask;
 mod clock;
 mod config;

@@ -49,8 +49,6 @@ impl FromStr for Outcome {
         Self::ALL
             .into_iter()
             .find(|outcome| outcome.name() == name)
-            .ok_or_else(|| ConfigError::Outcome {
-                got: name.to_owned(),
-            })
+            .ok_or_else(|| ConfigError::Outcome { got: name.to_owned() })
     }
 }

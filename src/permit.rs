@@ -31,13 +31,7 @@ const EPOCH_SHIFT: u32 = 34;
 
 impl Ticket {
     #[inline]
-    pub(crate) fn new(
-        taken: Taken,
-        priority: Priority,
-        over: bool,
-        epoch: u32,
-        since_ns: u64,
-    ) -> Self {
+    pub(crate) fn new(taken: Taken, priority: Priority, over: bool, epoch: u32, since_ns: u64) -> Self {
         let packed = u64::from(taken.weight())
             | if over { OVER } else { 0 }
             | (priority.level() as u64) << PRIORITY_SHIFT
@@ -84,11 +78,7 @@ impl Ticket {
 
 /// The outcome of work that ended without saying which: unwinding says nothing of the resource.
 fn unsaid() -> Outcome {
-    if std::thread::panicking() {
-        Outcome::Ignore
-    } else {
-        Outcome::Success
-    }
+    if std::thread::panicking() { Outcome::Ignore } else { Outcome::Success }
 }
 
 /// A permit that borrows its gate. Released when dropped.
@@ -142,11 +132,7 @@ pub struct OwnedPermit {
 
 impl OwnedPermit {
     pub(crate) fn new(gate: Gate, ticket: Ticket) -> Self {
-        Self {
-            gate,
-            ticket,
-            released: false,
-        }
+        Self { gate, ticket, released: false }
     }
 
     /// Gives the permit back and says what its work came to.

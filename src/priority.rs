@@ -35,12 +35,8 @@ pub enum Priority {
 
 impl Priority {
     /// All priorities, most important first; the position is the numeric level (0 to 3).
-    pub const ALL: [Self; PRIORITIES] = [
-        Self::CriticalPlus,
-        Self::Critical,
-        Self::SheddablePlus,
-        Self::Sheddable,
-    ];
+    pub const ALL: [Self; PRIORITIES] =
+        [Self::CriticalPlus, Self::Critical, Self::SheddablePlus, Self::Sheddable];
 
     /// The numeric level, 0 (most important) to 3, as the C ABI and the vectors write it.
     #[must_use]
@@ -82,9 +78,7 @@ impl FromStr for Priority {
             _ => Self::ALL
                 .into_iter()
                 .find(|priority| priority.name() == name)
-                .ok_or_else(|| ConfigError::Priority {
-                    got: name.to_owned(),
-                }),
+                .ok_or_else(|| ConfigError::Priority { got: name.to_owned() }),
         }
     }
 }
@@ -155,12 +149,8 @@ pub struct Thresholds {
     set: [Option<Threshold>; PRIORITIES],
 }
 
-const DEFAULTS: [Threshold; PRIORITIES] = [
-    Threshold::Ppm(PPM_ONE),
-    Threshold::Ppm(PPM_ONE),
-    Threshold::Ppm(900_000),
-    Threshold::Ppm(750_000),
-];
+const DEFAULTS: [Threshold; PRIORITIES] =
+    [Threshold::Ppm(PPM_ONE), Threshold::Ppm(PPM_ONE), Threshold::Ppm(900_000), Threshold::Ppm(750_000)];
 
 impl Thresholds {
     /// The defaults with one priority's threshold replaced.
@@ -192,9 +182,7 @@ impl Thresholds {
             };
             if let Threshold::Ppm(ppm) = threshold {
                 if ppm > PPM_ONE {
-                    return Err(ConfigError::Ppm {
-                        got: ppm.to_string(),
-                    });
+                    return Err(ConfigError::Ppm { got: ppm.to_string() });
                 }
             }
             if priority == Priority::CriticalPlus
@@ -209,12 +197,7 @@ impl Thresholds {
                     _ => threshold.at(limit) > bound.at(limit),
                 };
                 if rises {
-                    return Err(ConfigError::ThresholdRises {
-                        priority,
-                        threshold,
-                        more_important,
-                        bound,
-                    });
+                    return Err(ConfigError::ThresholdRises { priority, threshold, more_important, bound });
                 }
             }
             above = Some((priority, threshold));
@@ -235,11 +218,7 @@ mod tests {
         assert_eq!(thresholds.at(150), [150, 150, 135, 113]);
         assert_eq!(thresholds.at(4), [4, 4, 4, 3]);
         assert_eq!(thresholds.at(0), [0; 4]);
-        assert_eq!(
-            thresholds.at(1),
-            [1; 4],
-            "a share above zero never rounds to nothing"
-        );
+        assert_eq!(thresholds.at(1), [1; 4], "a share above zero never rounds to nothing");
         let top = crate::MAX_LIMIT;
         assert_eq!(thresholds.at(top)[0], top);
     }
@@ -256,10 +235,7 @@ mod tests {
         let rising = Thresholds::default()
             .with(Priority::SheddablePlus, Threshold::Ppm(900_000))
             .with(Priority::Sheddable, Threshold::Ppm(950_000));
-        assert!(matches!(
-            rising.validate(1),
-            Err(ConfigError::ThresholdRises { .. })
-        ));
+        assert!(matches!(rising.validate(1), Err(ConfigError::ThresholdRises { .. })));
     }
 
     #[test]
@@ -275,10 +251,7 @@ mod tests {
     #[test]
     fn the_top_threshold_is_the_limit() {
         let low_top = Thresholds::default().with(Priority::CriticalPlus, Threshold::Ppm(900_000));
-        assert!(matches!(
-            low_top.validate(10),
-            Err(ConfigError::TopThreshold { .. })
-        ));
+        assert!(matches!(low_top.validate(10), Err(ConfigError::TopThreshold { .. })));
     }
 
     #[test]
@@ -290,10 +263,7 @@ mod tests {
             assert_eq!(Priority::from_level(priority.level()), Some(priority));
         }
         assert_eq!("essential".parse::<Priority>().unwrap(), Priority::Critical);
-        assert_eq!(
-            "non-essential".parse::<Priority>().unwrap(),
-            Priority::Sheddable
-        );
+        assert_eq!("non-essential".parse::<Priority>().unwrap(), Priority::Sheddable);
         assert!("Critical".parse::<Priority>().is_err());
     }
 

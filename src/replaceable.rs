@@ -15,10 +15,7 @@ pub(crate) struct Replaceable<T> {
 
 impl<T> Replaceable<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self {
-            value: AtomicPtr::new(Box::into_raw(Box::new(value))),
-            owns: PhantomData,
-        }
+        Self { value: AtomicPtr::new(Box::into_raw(Box::new(value))), owns: PhantomData }
     }
 
     #[inline]
@@ -31,8 +28,7 @@ impl<T> Replaceable<T> {
     /// Uses `value` from now on. The old value is leaked: somebody who no longer exists may stand in
     /// the middle of using it.
     pub(crate) fn replace_leaking(&self, value: T) {
-        self.value
-            .store(Box::into_raw(Box::new(value)), Ordering::Release);
+        self.value.store(Box::into_raw(Box::new(value)), Ordering::Release);
     }
 }
 

@@ -60,43 +60,24 @@ pub(crate) struct RetryWindow {
 impl RetryWindow {
     /// A window that begins with a new gate.
     pub(crate) fn new(now_ns: u64) -> Self {
-        let begin = Observation {
-            now_ns,
-            ..Observation::default()
-        };
-        let streaks = [Streak {
-            since_ns: now_ns,
-            admitted_weight: 0,
-        }; PRIORITIES];
-        Self {
-            asked_ns: now_ns,
-            begin,
-            next: begin,
-            streaks,
-        }
+        let begin = Observation { now_ns, ..Observation::default() };
+        let streaks = [Streak { since_ns: now_ns, admitted_weight: 0 }; PRIORITIES];
+        Self { asked_ns: now_ns, begin, next: begin, streaks }
     }
 
     /// The estimate for a request of `priority` that needs `need` weight to leave first.
-    pub(crate) fn estimate(
-        &mut self,
-        now: Observation,
-        priority: Priority,
-        need: u64,
-    ) -> RetryAfter {
+    pub(crate) fn estimate(&mut self, now: Observation, priority: Priority, need: u64) -> RetryAfter {
         self.advance(now);
         let streak_ns = self.streak(now, priority, need);
         if need == 0 {
             return RetryAfter::Known(Duration::ZERO);
         }
         let span_ns = now.now_ns.saturating_sub(self.begin.now_ns);
-        let mut free = now
-            .released_weight
-            .saturating_sub(self.begin.released_weight);
+        let mut free = now.released_weight.saturating_sub(self.begin.released_weight);
         for above in Priority::ALL.into_iter().filter(|&above| above > priority) {
             let level = above.level();
-            free = free.saturating_sub(
-                now.admitted_weight[level].saturating_sub(self.begin.admitted_weight[level]),
-            );
+            free = free
+                .saturating_sub(now.admitted_weight[level].saturating_sub(self.begin.admitted_weight[level]));
         }
         if free == 0 || span_ns == 0 {
             return RetryAfter::Unknown;
@@ -124,10 +105,7 @@ impl RetryWindow {
         let streak = &mut self.streaks[priority.level()];
         let admitted_weight = now.admitted_weight[priority.level()];
         if need == 0 || admitted_weight != streak.admitted_weight {
-            *streak = Streak {
-                since_ns: now.now_ns,
-                admitted_weight,
-            };
+            *streak = Streak { since_ns: now.now_ns, admitted_weight };
         }
         now.now_ns.saturating_sub(streak.since_ns)
     }
@@ -165,33 +143,18 @@ mod tests {
     fn nothing_seen_is_unknown() {
         let mut window = RetryWindow::new(0);
         let full = seen(10, 0, [0, 5, 0, 0]);
-        assert_eq!(
-            window.estimate(full, Priority::Critical, 1),
-            RetryAfter::Unknown
-        );
+        assert_eq!(window.estimate(full, Priority::Critical, 1), RetryAfter::Unknown);
         let starved = seen(20, 9, [0, 14, 0, 0]);
-        assert_eq!(
-            window.estimate(starved, Priority::Sheddable, 1),
-            RetryAfter::Unknown
-        );
+        assert_eq!(window.estimate(starved, Priority::Sheddable, 1), RetryAfter::Unknown);
     }
 
     #[test]
     fn a_refusal_streak_is_a_floor_until_one_is_admitted() {
         let mut window = RetryWindow::new(0);
-        assert_eq!(
-            window.estimate(seen(1, 10, [0, 9, 0, 1]), Priority::Sheddable, 1),
-            known(1.0)
-        );
+        assert_eq!(window.estimate(seen(1, 10, [0, 9, 0, 1]), Priority::Sheddable, 1), known(1.0));
         // Refused again and again for nine seconds.
-        assert_eq!(
-            window.estimate(seen(10, 110, [0, 99, 0, 1]), Priority::Sheddable, 1),
-            known(9.0)
-        );
-        assert_eq!(
-            window.estimate(seen(10, 110, [0, 99, 0, 2]), Priority::Sheddable, 1),
-            known(10.0 / 11.0)
-        );
+        assert_eq!(window.estimate(seen(10, 110, [0, 99, 0, 1]), Priority::Sheddable, 1), known(9.0));
+        assert_eq!(window.estimate(seen(10, 110, [0, 99, 0, 2]), Priority::Sheddable, 1), known(10.0 / 11.0));
     }
 
     #[test]
@@ -217,10 +180,7 @@ mod tests {
         let mut window = RetryWindow::new(0);
         window.estimate(seen(1, 10, [0, 11, 0, 0]), Priority::Critical, 1);
         let back = seen(3_600, 20, [0, 21, 0, 0]);
-        assert_eq!(
-            window.estimate(back, Priority::Critical, 1),
-            RetryAfter::Unknown
-        );
+        assert_eq!(window.estimate(back, Priority::Critical, 1), RetryAfter::Unknown);
         let next = seen(3_601, 30, [0, 31, 0, 0]);
         assert_eq!(window.estimate(next, Priority::Critical, 1), known(0.1));
     }
@@ -228,16 +188,9 @@ mod tests {
     #[test]
     fn a_clock_that_goes_back_or_counts_near_the_end_do_no_harm() {
         let mut window = RetryWindow::new(10 * SECOND);
-        assert_eq!(
-            window.estimate(seen(5, 10, [0, 10, 0, 0]), Priority::Critical, 1),
-            RetryAfter::Unknown
-        );
-        let far = Observation {
-            now_ns: u64::MAX,
-            completions: 11,
-            released_weight: 11,
-            ..seen(0, 0, [0; 4])
-        };
+        assert_eq!(window.estimate(seen(5, 10, [0, 10, 0, 0]), Priority::Critical, 1), RetryAfter::Unknown);
+        let far =
+            Observation { now_ns: u64::MAX, completions: 11, released_weight: 11, ..seen(0, 0, [0; 4]) };
         assert!(matches!(
             window.estimate(far, Priority::Critical, u64::from(u32::MAX)),
             RetryAfter::Unknown | RetryAfter::Known(_)

@@ -4,6 +4,8 @@
 //! counter only grows. Writes are Release and readings Acquire, and a reading takes what was
 //! released before what was admitted: a permit that is seen released is therefore seen admitted.
 
+use crossbeam_utils::CachePadded;
+
 use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
 use crate::shed::{REASONS, Reason};
@@ -68,9 +70,7 @@ const MOMENT: usize = FLOW + 3;
 impl Counter {
     const fn cell(self) -> usize {
         match self {
-            Self::Admitted(priority, fallback) => {
-                ADMITTED + 2 * priority.level() + fallback as usize
-            }
+            Self::Admitted(priority, fallback) => ADMITTED + 2 * priority.level() + fallback as usize,
             Self::Released(outcome) => RELEASED + outcome as usize,
             Self::WouldShed(priority) => WOULD_SHED + priority.level(),
             Self::UnmatchedExit => UNMATCHED,
@@ -91,9 +91,7 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new() -> Self {
-        Self {
-            cells: std::array::from_fn(|_| AtomicU64::new(0)),
-        }
+        Self { cells: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
     pub(crate) fn empty(&self) {
@@ -170,11 +168,9 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn read<'a>(shards: impl Iterator<Item = &'a Shard> + Clone) -> Self {
+    pub(crate) fn read(shards: &[CachePadded<Shard>]) -> Self {
         let sum = |counter: Counter| {
-            shards.clone().fold(0u64, |sum, shard| {
-                sum.wrapping_add(shard.read(counter.cell()))
-            })
+            shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.read(counter.cell())))
         };
         // Released before admitted: see the module's text.
         let released = Outcome::ALL.map(|outcome| sum(Counter::Released(outcome)));
@@ -200,8 +196,8 @@ impl Totals {
     }
 
     /// The occupancy integral in weight-microseconds, modulo 2^64.
-    pub(crate) fn occupancy<'a>(shards: impl Iterator<Item = &'a Shard>, now_us: u64) -> u64 {
-        shards.fold(0u64, |sum, shard| sum.wrapping_add(shard.occupancy(now_us)))
+    pub(crate) fn occupancy(shards: &[CachePadded<Shard>], now_us: u64) -> u64 {
+        shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.occupancy(now_us)))
     }
 }
 
@@ -211,11 +207,7 @@ mod tests {
 
     #[test]
     fn every_counter_has_a_cell_of_its_own() {
-        let mut counters = vec![
-            Counter::UnmatchedExit,
-            Counter::Collected,
-            Counter::ExtraReleased,
-        ];
+        let mut counters = vec![Counter::UnmatchedExit, Counter::Collected, Counter::ExtraReleased];
         counters.extend(Outcome::ALL.map(Counter::Released));
         for priority in Priority::ALL {
             counters.push(Counter::Admitted(priority, Fallback::No));
@@ -231,21 +223,13 @@ mod tests {
 
     #[test]
     fn the_occupancy_integral_is_weight_times_time() {
-        let (first, second) = (Shard::new(), Shard::new());
-        let (own, shared) = (
-            Place {
-                index: 0,
-                exclusive: true,
-            },
-            Place {
-                index: 1,
-                exclusive: false,
-            },
-        );
+        let shards = [CachePadded::new(Shard::new()), CachePadded::new(Shard::new())];
+        let [first, second] = &shards;
+        let (own, shared) = (Place { index: 0, exclusive: true }, Place { index: 1, exclusive: false });
         first.flow(own, 3, 10);
         second.flow(shared, 1, 20); // entered on one shard,
         first.flow(own, -1, 30); // left on another
-        let at = |now| Totals::occupancy([&first, &second].into_iter(), now);
+        let at = |now| Totals::occupancy(&shards, now);
         assert_eq!(at(30), 3 * 20 + 10);
         assert_eq!(at(40), 3 * 20 + 10 + 3 * 10);
     }

@@ -30,15 +30,8 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons; the position plus one is the status that the C ABI returns.
-    pub const ALL: [Self; REASONS] = [
-        Self::Limit,
-        Self::Priority,
-        Self::Rate,
-        Self::Pressure,
-        Self::Closed,
-        Self::Timeout,
-        Self::Share,
-    ];
+    pub const ALL: [Self; REASONS] =
+        [Self::Limit, Self::Priority, Self::Rate, Self::Pressure, Self::Closed, Self::Timeout, Self::Share];
 
     /// The name used in every language, in metrics and in files.
     #[must_use]
@@ -83,23 +76,11 @@ pub struct Shed {
 
 impl fmt::Display for Shed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            reason,
-            priority,
-            in_flight,
-            limit,
-            ..
-        } = self;
+        let Self { reason, priority, in_flight, limit, .. } = self;
         match reason {
-            Reason::Limit => write!(
-                f,
-                "full: {in_flight} of {limit} in flight (priority {priority})"
-            ),
+            Reason::Limit => write!(f, "full: {in_flight} of {limit} in flight (priority {priority})"),
             Reason::Closed => write!(f, "closed: {in_flight} of {limit} in flight"),
-            _ => write!(
-                f,
-                "shed by {reason}: {in_flight} of {limit} in flight (priority {priority})"
-            ),
+            _ => write!(f, "shed by {reason}: {in_flight} of {limit} in flight (priority {priority})"),
         }
     }
 }

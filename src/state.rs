@@ -114,10 +114,7 @@ pub(crate) struct GateState {
 }
 
 // Where a host's processes will share it, the layout is fixed.
-#[cfg(all(
-    not(tidegate_loom),
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(not(tidegate_loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const _: () = {
     assert!(align_of::<GateState>() == 128);
     assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512);
@@ -126,10 +123,7 @@ const _: () = {
 impl GateState {
     pub(crate) fn new() -> Self {
         Self {
-            hot: CachePadded::new(Hot {
-                word: AtomicU64::new(0),
-                high_water: AtomicU32::new(0),
-            }),
+            hot: CachePadded::new(Hot { word: AtomicU64::new(0), high_water: AtomicU32::new(0) }),
             config: CachePadded::new(Config {
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
@@ -153,8 +147,7 @@ impl GateState {
 
     /// The weight inside that dry run let in beyond the limit, in entries.
     pub(crate) fn over_in_flight(&self) -> u64 {
-        self.dry_run.over_permits.load(Ordering::Acquire)
-            + self.dry_run.over_bare.load(Ordering::Acquire)
+        self.dry_run.over_permits.load(Ordering::Acquire) + self.dry_run.over_bare.load(Ordering::Acquire)
     }
 
     /// In a fork's child, where no other thread exists: counts start anew, the configuration stays.

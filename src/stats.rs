@@ -49,11 +49,7 @@ impl Stats {
     /// All requests turned away.
     #[must_use]
     pub fn shed_total(&self) -> u64 {
-        self.totals
-            .shed
-            .iter()
-            .flat_map(|by_reason: &[u64; REASONS]| by_reason)
-            .sum()
+        self.totals.shed.iter().flat_map(|by_reason: &[u64; REASONS]| by_reason).sum()
     }
 
     /// Requests that dry run let in although enforcement would have shed them.
@@ -71,19 +67,13 @@ impl Stats {
     /// Admissions whose priority was the gate's default because none was asked for.
     #[must_use]
     pub fn fallback_priority(&self) -> u64 {
-        self.totals
-            .admitted
-            .iter()
-            .map(|[_, fallback]| fallback)
-            .sum()
+        self.totals.admitted.iter().map(|[_, fallback]| fallback).sum()
     }
 
     /// How long permits of a priority were held, without those whose outcome was `ignore`; `None`
     /// without timing. Bare entries keep no state, so they are in [`occupancy_us`](Self::occupancy_us) only.
     #[must_use]
     pub fn latency(&self, priority: Priority) -> Option<&Histogram> {
-        self.latency
-            .as_ref()
-            .map(|by_priority| &by_priority[priority.level()])
+        self.latency.as_ref().map(|by_priority| &by_priority[priority.level()])
     }
 }

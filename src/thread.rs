@@ -19,10 +19,7 @@ pub(crate) struct Place {
 /// Models count on one shared shard, so that loom sees every access.
 #[cfg(tidegate_loom)]
 pub(crate) fn place() -> Place {
-    Place {
-        index: 0,
-        exclusive: false,
-    }
+    Place { index: 0, exclusive: false }
 }
 
 #[cfg(not(tidegate_loom))]
@@ -63,18 +60,13 @@ mod owned {
         if index == UNCLAIMED {
             index = claim();
         }
-        Place {
-            index,
-            exclusive: index < EXCLUSIVE,
-        }
+        Place { index, exclusive: index < EXCLUSIVE }
     }
 
     #[cold]
     fn claim() -> usize {
         // Without the guard (the thread is ending) nobody would give an index back.
-        let index = GUARD
-            .try_with(|_| own().unwrap_or_else(shared))
-            .unwrap_or_else(|_| shared());
+        let index = GUARD.try_with(|_| own().unwrap_or_else(shared)).unwrap_or_else(|_| shared());
         INDEX.set(index);
         index
     }
@@ -85,9 +77,7 @@ mod owned {
             ((index as usize) < EXCLUSIVE).then_some(owned | (1 << index))
         };
         // Acquire: what the previous owner of the index stored is seen before it is added to.
-        let before = OWNED
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, free)
-            .ok()?;
+        let before = OWNED.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free).ok()?;
         Some(before.trailing_ones() as usize)
     }
 
@@ -126,10 +116,7 @@ mod tests {
                     })
                 })
                 .collect();
-            spawned
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            spawned.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(places.iter().all(|place| place.index < SHARDS));
         places.retain(|place| place.exclusive);

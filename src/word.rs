@@ -117,22 +117,12 @@ impl Word {
 
     /// Adds `weight`, if the word is still what `view` saw. On failure, what it is now.
     #[inline]
-    pub(crate) fn try_take(
-        self,
-        state: &GateState,
-        view: View,
-        weight: u32,
-    ) -> Result<Taken, View> {
+    pub(crate) fn try_take(self, state: &GateState, view: View, weight: u32) -> Result<Taken, View> {
         match self {
             Self::Local => state
                 .hot
                 .word
-                .compare_exchange_weak(
-                    view.0,
-                    view.plus(weight),
-                    Ordering::Acquire,
-                    Ordering::Acquire,
-                )
+                .compare_exchange_weak(view.0, view.plus(weight), Ordering::Acquire, Ordering::Acquire)
                 .map(|_| Taken { weight })
                 .map_err(View),
         }
@@ -146,10 +136,7 @@ impl Word {
             Self::Local => {
                 let weight = u64::from(taken.weight) << IN_FLIGHT_SHIFT;
                 let before = View(state.hot.word.fetch_sub(weight, Ordering::Release));
-                Left {
-                    missing: 0,
-                    drained: drained(before, taken.weight),
-                }
+                Left { missing: 0, drained: drained(before, taken.weight) }
             }
         }
     }
@@ -172,10 +159,7 @@ impl Word {
                     ) {
                         Ok(_) => {
                             let missing = weight - there;
-                            return Left {
-                                missing,
-                                drained: drained(before, there),
-                            };
+                            return Left { missing, drained: drained(before, there) };
                         }
                         Err(now) => before = View(now),
                     }
@@ -190,9 +174,11 @@ impl Word {
         self.bump(state, 0);
     }
 
-    /// Closes the word for good.
+    /// Closes the word for good. Closing it again changes nothing.
     pub(crate) fn close(self, state: &GateState) {
-        self.bump(state, CLOSED);
+        if !self.view(state).closed() {
+            self.bump(state, CLOSED);
+        }
     }
 
     fn bump(self, state: &GateState, set: u64) {
@@ -256,43 +242,28 @@ mod tests {
         assert!(view.fits(MAX_LIMIT, MAX_LIMIT));
         let taken = Word::Local.try_take(&state, view, MAX_LIMIT).unwrap();
         let full = Word::Local.view(&state);
-        assert_eq!(
-            (full.in_flight(), full.closed(), full.generation()),
-            (MAX_LIMIT, true, 1)
-        );
+        assert_eq!((full.in_flight(), full.closed(), full.generation()), (MAX_LIMIT, true, 1));
         assert!(!full.fits(1, MAX_LIMIT));
         assert!(!full.fits(MAX_LIMIT, MAX_LIMIT), "summed in 64 bits");
-        assert_eq!(
-            Word::Local.put(&state, taken),
-            Left {
-                missing: 0,
-                drained: true
-            }
-        );
+        assert_eq!(Word::Local.put(&state, taken), Left { missing: 0, drained: true });
         assert_eq!(Word::Local.view(&state), view);
     }
 
     #[test]
     fn generations_wrap_within_their_bits() {
         let state = GateState::new();
-        state
-            .hot
-            .word
-            .store(GENERATION_MASK | (5 << IN_FLIGHT_SHIFT), Ordering::Relaxed);
+        state.hot.word.store(GENERATION_MASK | (5 << IN_FLIGHT_SHIFT), Ordering::Relaxed);
         Word::Local.publish(&state);
         let view = Word::Local.view(&state);
-        assert_eq!(
-            (view.generation(), view.in_flight(), view.closed()),
-            (0, 5, false)
-        );
+        assert_eq!((view.generation(), view.in_flight(), view.closed()), (0, 5, false));
     }
 
     #[test]
     fn a_swap_fails_once_the_generation_moved() {
         let state = GateState::new();
-        let stale = Word::Local.view(&state);
+        let before = Word::Local.view(&state);
         Word::Local.publish(&state);
-        assert!(Word::Local.try_take(&state, stale, 1).is_err());
+        assert!(Word::Local.try_take(&state, before, 1).is_err());
     }
 
     #[test]

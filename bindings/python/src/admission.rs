@@ -27,12 +27,7 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) fn new(door: Py<Door>, ask: Ask) -> Self {
-        Self {
-            door,
-            ask,
-            entered: AtomicBool::new(false),
-            permit: AtomicPtr::new(ptr::null_mut()),
-        }
+        Self { door, ask, entered: AtomicBool::new(false), permit: AtomicPtr::new(ptr::null_mut()) }
     }
 
     #[inline]
@@ -49,8 +44,7 @@ impl Admission {
     #[inline]
     fn enter(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
         let permit = self.admit(py)?;
-        self.permit
-            .store(permit.clone_ref(py).into_ptr(), Ordering::Release);
+        self.permit.store(permit.clone_ref(py).into_ptr(), Ordering::Release);
         Ok(permit)
     }
 
@@ -61,9 +55,7 @@ impl Admission {
         let permit = unsafe { Bound::from_borrowed_ptr_or_opt(exception.py(), permit) };
         if let Some(permit) = permit {
             // SAFETY: `enter` stored a permit.
-            unsafe { permit.cast_unchecked::<Permit>() }
-                .get()
-                .end(exception);
+            unsafe { permit.cast_unchecked::<Permit>() }.get().end(exception);
         }
     }
 }

@@ -13,14 +13,8 @@ use crate::names::config_error;
 type Any<'py> = Bound<'py, PyAny>;
 
 fn wrong_type(what: &str, wanted: &str, got: &Any<'_>) -> PyErr {
-    let class = got
-        .get_type()
-        .name()
-        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    let value = got.repr().map_or_else(
-        |_| "?".to_owned(),
-        |repr| repr.to_string_lossy().into_owned(),
-    );
+    let class = got.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    let value = got.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string_lossy().into_owned());
     PyTypeError::new_err(format!("{what} must be {wanted}, got {value} ({class})"))
 }
 
@@ -42,9 +36,7 @@ fn whole(what: &str, value: &Any<'_>) -> PyResult<Result<i64, String>> {
 fn digits(number: &Any<'_>) -> String {
     number.str().map_or_else(
         |_| {
-            let bits = number
-                .call_method0("bit_length")
-                .map_or_else(|_| "?".into(), |n| n.to_string());
+            let bits = number.call_method0("bit_length").map_or_else(|_| "?".into(), |n| n.to_string());
             format!("an int of {bits} bits")
         },
         |digits| digits.to_string_lossy().into_owned(),
@@ -78,9 +70,7 @@ fn text<T>(
     parse: impl FnOnce(&str) -> Result<T, ConfigError>,
     refuse: impl FnOnce(String) -> ConfigError,
 ) -> PyResult<T> {
-    let string = value
-        .cast::<PyString>()
-        .map_err(|_| wrong_type(what, "a str", value))?;
+    let string = value.cast::<PyString>().map_err(|_| wrong_type(what, "a str", value))?;
     match string.to_str() {
         Ok(text) => parse(text),
         Err(_) => Err(refuse(string.to_string_lossy().into_owned())),
@@ -89,24 +79,15 @@ fn text<T>(
 }
 
 pub(crate) fn name(value: &Any<'_>) -> PyResult<String> {
-    text(
-        "name",
-        value,
-        |name| Ok(name.to_owned()),
-        |got| ConfigError::Name { got },
-    )
+    text("name", value, |name| Ok(name.to_owned()), |got| ConfigError::Name { got })
 }
 
 pub(crate) fn priority(value: &Any<'_>) -> PyResult<Priority> {
-    text("priority", value, str::parse, |got| ConfigError::Priority {
-        got,
-    })
+    text("priority", value, str::parse, |got| ConfigError::Priority { got })
 }
 
 pub(crate) fn outcome(value: &Any<'_>) -> PyResult<Outcome> {
-    text("outcome", value, str::parse, |got| ConfigError::Outcome {
-        got,
-    })
+    text("outcome", value, str::parse, |got| ConfigError::Outcome { got })
 }
 
 /// What is asked for; a priority of None is left to the context or the gate's default.
@@ -164,9 +145,7 @@ pub(crate) fn timeout(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
         _ => return Err(wrong_type("timeout", "a number of seconds or None", value)),
     };
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(PyValueError::new_err(format!(
-            "timeout must be 0 seconds or more, got {seconds}"
-        )));
+        return Err(PyValueError::new_err(format!("timeout must be 0 seconds or more, got {seconds}")));
     }
     Ok(Duration::try_from_secs_f64(seconds).ok())
 }

@@ -15,9 +15,7 @@ impl ManualClock {
     #[new]
     #[pyo3(signature = (now_ns=0))]
     fn new(now_ns: u64) -> Self {
-        Self {
-            core: Arc::new(tidegate::ManualClock::new(now_ns)),
-        }
+        Self { core: Arc::new(tidegate::ManualClock::new(now_ns)) }
     }
 
     /// Makes the clock read ``now_ns``.

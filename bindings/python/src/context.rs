@@ -29,9 +29,5 @@ pub(crate) fn priority(py: Python<'_>) -> PyResult<Option<Priority>> {
 #[cold]
 fn read(variable: &Bound<'_, PyAny>) -> PyResult<Option<Priority>> {
     let value = variable.call_method0(pyo3::intern!(variable.py(), "get"))?;
-    if value.is_none() {
-        Ok(None)
-    } else {
-        arguments::priority(&value).map(Some)
-    }
+    if value.is_none() { Ok(None) } else { arguments::priority(&value).map(Some) }
 }

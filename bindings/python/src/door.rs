@@ -22,11 +22,7 @@ pub(crate) struct Door {
 impl Door {
     pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> Self {
         let name = PyString::new(py, core.name()).unbind();
-        Self {
-            core,
-            outcomes,
-            name,
-        }
+        Self { core, outcomes, name }
     }
 
     pub(crate) fn name(&self, py: Python<'_>) -> Py<PyString> {
@@ -36,11 +32,7 @@ impl Door {
     /// The context's priority, where the caller asked for none.
     #[inline]
     fn complete(py: Python<'_>, ask: Ask) -> PyResult<Ask> {
-        if ask.has_priority() {
-            Ok(ask)
-        } else {
-            Ok(ask.or_priority(context::priority(py)?))
-        }
+        if ask.has_priority() { Ok(ask) } else { Ok(ask.or_priority(context::priority(py)?)) }
     }
 
     #[inline]
@@ -74,10 +66,7 @@ impl Door {
     #[inline]
     pub(crate) fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
         let priority = context::priority(slf.py())?;
-        slf.get()
-            .core
-            .enter(priority)
-            .map_err(|refused| shed::error(slf, refused))
+        slf.get().core.enter(priority).map_err(|refused| shed::error(slf, refused))
     }
 
     #[inline]

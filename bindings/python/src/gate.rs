@@ -84,10 +84,7 @@ impl Gate {
         }
         let core = builder.build().map_err(|error| config_error(py, &error))?;
         let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
-        Ok(Self {
-            bindings: Bindings::new(&door)?,
-            door: door.unbind(),
-        })
+        Ok(Self { bindings: Bindings::new(&door)?, door: door.unbind() })
     }
 
     /// The label given at construction.
@@ -112,10 +109,7 @@ impl Gate {
     #[getter]
     fn thresholds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (priority, weight) in tidegate::Priority::ALL
-            .into_iter()
-            .zip(self.core().thresholds())
-        {
+        for (priority, weight) in tidegate::Priority::ALL.into_iter().zip(self.core().thresholds()) {
             dict.set_item(names::priority(py, priority)?, weight)?;
         }
         Ok(dict)
@@ -142,11 +136,7 @@ impl Gate {
     /// The last limit changes, at most 64, oldest first.
     #[getter]
     fn limit_history(&self) -> Vec<LimitChange> {
-        self.core()
-            .limit_history()
-            .into_iter()
-            .map(LimitChange::from)
-            .collect()
+        self.core().limit_history().into_iter().map(LimitChange::from).collect()
     }
 
     #[classattr]
@@ -186,10 +176,7 @@ impl Gate {
         priority: Option<&Bound<'_, PyAny>>,
         weight: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Admission> {
-        Ok(Admission::new(
-            self.door.clone_ref(py),
-            arguments::ask(priority, weight)?,
-        ))
+        Ok(Admission::new(self.door.clone_ref(py), arguments::ask(priority, weight)?))
     }
 
     /// A permit, which is the caller's to release, or None. Never waits.
@@ -229,18 +216,14 @@ impl Gate {
     #[pyo3(signature = (n, *, cause=None))]
     fn set_limit(&self, n: &Bound<'_, PyAny>, cause: Option<&str>) -> PyResult<()> {
         let limit = arguments::limit(n)?;
-        self.core()
-            .set_limit(limit, cause)
-            .map_err(|error| config_error(n.py(), &error))
+        self.core().set_limit(limit, cause).map_err(|error| config_error(n.py(), &error))
     }
 
     /// Sets the thresholds: priority to fraction of the limit, or to ``{"reserve": weight}``. What is not
     /// named has its default.
     fn set_thresholds(&self, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
         let thresholds: Thresholds = arguments::thresholds(Some(mapping))?;
-        self.core()
-            .set_thresholds(thresholds)
-            .map_err(|error| config_error(mapping.py(), &error))
+        self.core().set_thresholds(thresholds).map_err(|error| config_error(mapping.py(), &error))
     }
 
     /// Switches dry run off (True) or on (False).
@@ -316,9 +299,7 @@ impl Gate {
 
     /// A reading of all counters.
     fn stats(&self) -> Stats {
-        Stats {
-            core: self.core().stats(),
-        }
+        Stats { core: self.core().stats() }
     }
 
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -332,9 +313,7 @@ impl Gate {
         let dry = if self.enforce() { "" } else { ", dry run" };
         let name = self.name(py).bind(py).repr()?;
         let (in_flight, limit) = (self.in_flight(), self.limit());
-        Ok(format!(
-            "<Gate {name}: {in_flight} of {limit} in flight{dry}{closed}>"
-        ))
+        Ok(format!("<Gate {name}: {in_flight} of {limit} in flight{dry}{closed}>"))
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {

@@ -14,8 +14,7 @@ pub(crate) fn imported<'py>(
     module: &str,
     name: &str,
 ) -> PyResult<&'py Bound<'py, PyAny>> {
-    let object =
-        cell.get_or_try_init(py, || py.import(module)?.getattr(name).map(Bound::unbind))?;
+    let object = cell.get_or_try_init(py, || py.import(module)?.getattr(name).map(Bound::unbind))?;
     Ok(object.bind(py))
 }
 
@@ -30,10 +29,7 @@ impl Members {
     fn get(&self, py: Python<'_>, class: &str, names: &[&str], at: usize) -> PyResult<Py<PyAny>> {
         let members = self.0.get_or_try_init(py, || {
             let class = py.import(MODULE)?.getattr(class)?;
-            names
-                .iter()
-                .map(|name| class.call1((name,)).map(Bound::unbind))
-                .collect::<PyResult<_>>()
+            names.iter().map(|name| class.call1((name,)).map(Bound::unbind)).collect::<PyResult<_>>()
         })?;
         Ok(members[at].clone_ref(py))
     }
@@ -41,32 +37,17 @@ impl Members {
 
 pub(crate) fn priority(py: Python<'_>, priority: Priority) -> PyResult<Py<PyAny>> {
     static MEMBERS: Members = Members::new();
-    MEMBERS.get(
-        py,
-        "Priority",
-        &Priority::ALL.map(Priority::name),
-        priority.level(),
-    )
+    MEMBERS.get(py, "Priority", &Priority::ALL.map(Priority::name), priority.level())
 }
 
 pub(crate) fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyAny>> {
     static MEMBERS: Members = Members::new();
-    MEMBERS.get(
-        py,
-        "Outcome",
-        &Outcome::ALL.map(Outcome::name),
-        outcome as usize,
-    )
+    MEMBERS.get(py, "Outcome", &Outcome::ALL.map(Outcome::name), outcome as usize)
 }
 
 pub(crate) fn reason(py: Python<'_>, reason: Reason) -> PyResult<Py<PyAny>> {
     static MEMBERS: Members = Members::new();
-    MEMBERS.get(
-        py,
-        "Reason",
-        &Reason::ALL.map(Reason::name),
-        reason as usize,
-    )
+    MEMBERS.get(py, "Reason", &Reason::ALL.map(Reason::name), reason as usize)
 }
 
 /// The exception class that sheds are raised as.

@@ -49,19 +49,13 @@ impl Outcomes {
     }
 
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.given
-            .iter()
-            .try_for_each(|(class, _)| visit.call(class))
+        self.given.iter().try_for_each(|(class, _)| visit.call(class))
     }
 
     /// The outcome of a block that ended with this exception, or None.
     #[inline]
     pub(crate) fn of(&self, exception: &Bound<'_, PyAny>) -> Outcome {
-        if exception.is_none() {
-            Outcome::Success
-        } else {
-            self.of_exception(exception)
-        }
+        if exception.is_none() { Outcome::Success } else { self.of_exception(exception) }
     }
 
     #[cold]
@@ -76,9 +70,7 @@ impl Outcomes {
         if exception.is_instance_of::<PyTimeoutError>() {
             return Outcome::Overload;
         }
-        let shed = shed_class(py)
-            .and_then(|shed| exception.is_instance(shed))
-            .unwrap_or(false);
+        let shed = shed_class(py).and_then(|shed| exception.is_instance(shed)).unwrap_or(false);
         if shed || !exception.is_instance_of::<PyException>() || is_cancelled_future(exception) {
             return Outcome::Ignore;
         }
@@ -89,12 +81,10 @@ impl Outcomes {
         if self.given.is_empty() {
             return None;
         }
-        class.mro().iter().find_map(|base| {
-            self.given
-                .iter()
-                .find(|(given, _)| base.is(given))
-                .map(|&(_, outcome)| outcome)
-        })
+        class
+            .mro()
+            .iter()
+            .find_map(|base| self.given.iter().find(|(given, _)| base.is(given)).map(|&(_, outcome)| outcome))
     }
 
     fn of_group(&self, exception: &Bound<'_, PyAny>) -> Option<Outcome> {
@@ -105,24 +95,14 @@ impl Outcomes {
             return None;
         }
         let mut all_ignored = true;
-        for leaf in exception
-            .getattr("exceptions")
-            .ok()?
-            .try_iter()
-            .ok()?
-            .flatten()
-        {
+        for leaf in exception.getattr("exceptions").ok()?.try_iter().ok()?.flatten() {
             match self.of_exception(&leaf) {
                 Outcome::Overload => return Some(Outcome::Overload),
                 Outcome::Success => all_ignored = false,
                 Outcome::Ignore => {}
             }
         }
-        Some(if all_ignored {
-            Outcome::Ignore
-        } else {
-            Outcome::Success
-        })
+        Some(if all_ignored { Outcome::Ignore } else { Outcome::Success })
     }
 }
 
@@ -131,11 +111,7 @@ fn is_cancelled_future(exception: &Bound<'_, PyAny>) -> bool {
     let find = || -> PyResult<bool> {
         let modules = exception.py().import("sys")?.getattr("modules")?;
         let module = modules.call_method1("get", ("concurrent.futures._base",))?;
-        if module.is_none() {
-            Ok(false)
-        } else {
-            exception.is_instance(&module.getattr("CancelledError")?)
-        }
+        if module.is_none() { Ok(false) } else { exception.is_instance(&module.getattr("CancelledError")?) }
     };
     find().unwrap_or(false)
 }

@@ -20,11 +20,7 @@ pub(crate) struct Permit {
 impl Permit {
     #[inline]
     pub(crate) fn new(door: Py<Door>, ticket: Ticket) -> Self {
-        Self {
-            door,
-            ticket,
-            released: AtomicBool::new(false),
-        }
+        Self { door, ticket, released: AtomicBool::new(false) }
     }
 
     /// Whether this call was the one that released it.

@@ -18,10 +18,7 @@ pub(crate) struct Bindings {
 
 impl Bindings {
     pub(crate) fn new(door: &Bound<'_, Door>) -> PyResult<Self> {
-        Ok(Self {
-            enter: door.getattr("enter")?.unbind(),
-            exit: door.getattr("exit")?.unbind(),
-        })
+        Ok(Self { enter: door.getattr("enter")?.unbind(), exit: door.getattr("exit")?.unbind() })
     }
 
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -39,11 +36,8 @@ pub(crate) struct Prebound {
 }
 
 impl Prebound {
-    pub(crate) const ENTER: Self = Self {
-        name: "__enter__",
-        doc: "Enters, or raises Shed at once.",
-        pick: |bindings| &bindings.enter,
-    };
+    pub(crate) const ENTER: Self =
+        Self { name: "__enter__", doc: "Enters, or raises Shed at once.", pick: |bindings| &bindings.enter };
     pub(crate) const EXIT: Self = Self {
         name: "__exit__",
         doc: "Leaves; the exception, if any, tells the outcome.",

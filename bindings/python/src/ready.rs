@@ -19,9 +19,7 @@ impl Ready {
     #[inline]
     pub(crate) fn none(py: Python<'_>) -> PyResult<Py<Self>> {
         static NONE: PyOnceLock<Py<Ready>> = PyOnceLock::new();
-        Ok(NONE
-            .get_or_try_init(py, || Py::new(py, Self { value: None }))?
-            .clone_ref(py))
+        Ok(NONE.get_or_try_init(py, || Py::new(py, Self { value: None }))?.clone_ref(py))
     }
 }
 

@@ -37,10 +37,7 @@ fn build(door: &Bound<'_, Door>, shed: Shed) -> PyResult<PyErr> {
 
 /// An instance whose `__init__` was not run: `BaseException.__new__` alone keeps the arguments, and
 /// a Python-level `__init__` would cost more than the whole refusal.
-fn without_init<'py>(
-    class: &Bound<'py, PyType>,
-    args: &Bound<'py, PyTuple>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn without_init<'py>(class: &Bound<'py, PyType>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
     static NEW: PyOnceLock<usize> = PyOnceLock::new();
     let py = class.py();
     let slot = *NEW.get_or_init(py, || {
@@ -50,10 +47,5 @@ fn without_init<'py>(
     // SAFETY: the slot of an exception class is a `newfunc`, never null; it was read as one.
     let new: ffi::newfunc = unsafe { std::mem::transmute(slot) };
     // SAFETY: called as Python calls it: a type, a tuple, no keywords; a new reference or an error.
-    unsafe {
-        Bound::from_owned_ptr_or_err(
-            py,
-            new(class.as_type_ptr(), args.as_ptr(), std::ptr::null_mut()),
-        )
-    }
+    unsafe { Bound::from_owned_ptr_or_err(py, new(class.as_type_ptr(), args.as_ptr(), std::ptr::null_mut())) }
 }

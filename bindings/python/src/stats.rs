@@ -118,20 +118,12 @@ impl Stats {
     /// did not exceed, within 1.6 %. None without timing, or where nothing was counted.
     fn latency(&self, q: f64, priority: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
         let histogram = self.core.latency(arguments::priority(priority)?);
-        Ok(histogram
-            .and_then(|histogram| histogram.quantile(q))
-            .map(|held| held.as_secs_f64()))
+        Ok(histogram.and_then(|histogram| histogram.quantile(q)).map(|held| held.as_secs_f64()))
     }
 
     fn __repr__(&self) -> String {
-        let admitted: u64 = Priority::ALL
-            .map(|priority| self.core.admitted(priority))
-            .iter()
-            .sum();
-        let would_shed: u64 = Priority::ALL
-            .map(|priority| self.core.would_shed(priority))
-            .iter()
-            .sum();
+        let admitted: u64 = Priority::ALL.map(|priority| self.core.admitted(priority)).iter().sum();
+        let would_shed: u64 = Priority::ALL.map(|priority| self.core.would_shed(priority)).iter().sum();
         format!(
             "<Stats: {} of {} in flight, admitted {admitted}, shed {}, would shed {would_shed}>",
             self.core.in_flight,
@@ -158,12 +150,7 @@ impl From<tidegate::LimitChange> for LimitChange {
     fn from(change: tidegate::LimitChange) -> Self {
         #[allow(clippy::cast_precision_loss)] // a reading for people
         let at = change.at_ns as f64 / 1e9;
-        Self {
-            at,
-            previous: change.from,
-            limit: change.to,
-            cause: change.cause.map(String::from),
-        }
+        Self { at, previous: change.from, limit: change.to, cause: change.cause.map(String::from) }
     }
 }
 
@@ -171,9 +158,6 @@ impl From<tidegate::LimitChange> for LimitChange {
 impl LimitChange {
     fn __repr__(&self) -> String {
         let cause = self.cause.as_deref().unwrap_or("no cause given");
-        format!(
-            "<LimitChange at {:.3} s: {} -> {} ({cause})>",
-            self.at, self.previous, self.limit
-        )
+        format!("<LimitChange at {:.3} s: {} -> {} ({cause})>", self.at, self.previous, self.limit)
     }
 }

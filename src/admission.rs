@@ -1,0 +1,380 @@
+//! What happens on the way in and out of a gate. The decision itself is in `word` and `priority`; this
+//! file is the order in which things happen.
+//!
+//! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
+//!   high-water mark, count. Where timing is on the clock is read before the swap.
+//! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
+//! - Release: count, then subtract. A permit that is seen gone has been counted.
+//!
+//! The way in and out is inlined into its callers: a ticket then travels in registers, and through
+//! memory it costs as much again as both atomic operations.
+
+#![allow(clippy::inline_always)]
+
+use std::sync::Arc;
+
+use crate::ask::Ask;
+use crate::clock::Clock;
+use crate::config::GateBuilder;
+use crate::control::Control;
+use crate::drain::Drain;
+use crate::fork;
+use crate::histogram::{self, BUCKETS, Histogram};
+use crate::outcome::Outcome;
+use crate::permit::Ticket;
+use crate::priority::{PRIORITIES, Priority};
+use crate::replaceable::Replaceable;
+use crate::retry::RetryWindow;
+use crate::shard::{Counter, Fallback, Shard, Totals};
+use crate::shed::{Reason, Shed};
+use crate::state::{Flags, GateState};
+use crate::sync::{AtomicU64, Mutex, Ordering, fence};
+use crate::thread::{Place, place};
+use crate::word::{Left, Taken, View, Word};
+
+/// What the clones of a gate share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) word: Word,
+    pub(crate) state: Box<GateState>,
+    /// The tail of the state: a histogram for each priority, or nothing without timing.
+    latency: Box<[AtomicU64]>,
+    pub(crate) default_priority: Priority,
+    timing: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) name: Box<str>,
+    cold: Replaceable<Cold>,
+}
+
+/// What is needed rarely and is behind locks.
+#[derive(Debug)]
+pub(crate) struct Cold {
+    pub(crate) control: Mutex<Control>,
+    pub(crate) retry: Mutex<RetryWindow>,
+    pub(crate) drain: Drain,
+}
+
+impl Cold {
+    fn new(control: Control, now_ns: u64) -> Self {
+        Self {
+            control: Mutex::new(control),
+            retry: Mutex::new(RetryWindow::new(now_ns)),
+            drain: Drain::default(),
+        }
+    }
+}
+
+/// Whether an entry leaves with a ticket, or as a bare exit that has none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Permit,
+    Bare,
+}
+
+impl Inner {
+    pub(crate) fn new(config: GateBuilder, control: Control) -> Self {
+        let state = Box::new(GateState::new());
+        state.config.store_bounds(control.thresholds.at(control.limit));
+        if !config.enforce {
+            state.config.raise(Flags::DRY_RUN_ON);
+        }
+        let cells = if config.timing { PRIORITIES * BUCKETS } else { 0 };
+        Self {
+            word: Word::Local,
+            state,
+            latency: (0..cells).map(|_| AtomicU64::new(0)).collect(),
+            default_priority: config.default_priority,
+            timing: config.timing,
+            name: config.name,
+            cold: Replaceable::new(Cold::new(control, config.clock.now_ns())),
+            clock: config.clock,
+        }
+    }
+    // Inlined into the caller, so that a ticket travels in registers: through memory it costs as much
+    // again as both atomic operations.
+    #[inline(always)]
+    pub(crate) fn admit(&self, ask: Ask, entry: Entry) -> Result<Ticket, Shed> {
+        let (priority, fallback) = match ask.priority {
+            Some(priority) => (priority, Fallback::No),
+            None => (self.default_priority, Fallback::Yes),
+        };
+        let weight = ask.weight.get();
+        if entry == Entry::Bare && !self.state.config.flags().has(Flags::BARE_SEEN) {
+            self.state.config.raise(Flags::BARE_SEEN);
+        }
+        let since_ns = self.now_if_timing();
+        let (taken, over) = match self.decide(priority, weight) {
+            Ok(taken) => {
+                self.count_admitted(priority, fallback, weight, since_ns);
+                (taken, false)
+            }
+            Err(shed) => (self.refuse(shed, entry)?, true),
+        };
+        Ok(Ticket::new(taken, priority, over, fork::epoch(), since_ns))
+    }
+
+    /// The loop of `word`'s text: what the decision rests on is read after the word.
+    #[inline(always)]
+    fn decide(&self, priority: Priority, weight: u32) -> Result<Taken, Shed> {
+        let state = &*self.state;
+        let mut view = self.word.view(state);
+        loop {
+            let threshold = state.config.threshold(priority.level());
+            if view.closed() || !view.fits(weight, threshold) {
+                return Err(self.shed(view, priority, weight));
+            }
+            match self.word.try_take(state, view, weight) {
+                Ok(taken) => {
+                    state.note_high_water(view.in_flight() + weight);
+                    return Ok(taken);
+                }
+                Err(now) => view = now,
+            }
+        }
+    }
+
+    #[cold]
+    fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
+        let limit = self.state.config.limit();
+        let reason = if view.closed() {
+            Reason::Closed
+        } else if view.fits(weight, limit) {
+            Reason::Priority
+        } else {
+            Reason::Limit
+        };
+        Shed { reason, priority, weight, in_flight: view.in_flight(), limit }
+    }
+
+    #[inline(always)]
+    fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
+        let (place, shard) = self.shard();
+        shard.count(place, Counter::Admitted(priority, fallback), 1);
+        if weight > 1 {
+            shard.count(place, Counter::ExtraAdmitted(priority), u64::from(weight - 1));
+        }
+        if self.timing {
+            shard.flow(place, i64::from(weight), micros(now_ns));
+        }
+    }
+
+    /// A refusal is counted; in dry run it is let in. A closed gate is closed in dry run too: closing
+    /// is about the gate's life, not about load.
+    #[cold]
+    fn refuse(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
+        let (place, shard) = self.shard();
+        if shed.reason == Reason::Closed || !self.state.config.flags().has(Flags::DRY_RUN) {
+            shard.count(place, Counter::Shed(shed.priority, shed.reason), 1);
+            return Err(shed);
+        }
+        shard.count(place, Counter::WouldShed(shed.priority), 1);
+        let over = match entry {
+            Entry::Permit => &self.state.dry_run.over_permits,
+            Entry::Bare => &self.state.dry_run.over_bare,
+        };
+        over.fetch_add(1, Ordering::Relaxed);
+        Ok(Taken::of(shed.weight))
+    }
+
+    /// The time, where anybody wants to know it.
+    #[inline]
+    fn now_if_timing(&self) -> u64 {
+        if self.timing { self.clock.now_ns() } else { 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(&self, ticket: Ticket, outcome: Outcome) {
+        if !ticket.belongs_to(fork::epoch()) {
+            return;
+        }
+        let now_ns = self.now_if_timing();
+        if self.timing && outcome != Outcome::Ignore {
+            self.record_latency(&ticket, now_ns);
+        }
+        if ticket.over() {
+            self.put_over();
+        } else if self.state.config.flags().has(Flags::BARE_SEEN) {
+            self.put_checked(ticket, outcome, now_ns);
+        } else {
+            self.count_released(outcome, ticket.weight(), now_ns);
+            self.notify_if(self.word.put(&self.state, ticket.taken()));
+        }
+    }
+
+    #[inline]
+    fn notify_if(&self, left: Left) {
+        if left.drained {
+            self.notify_if_empty();
+        }
+    }
+
+    /// After the last of the word or the last that was over has left a closed gate. They are counted
+    /// apart, so each looks at the other's count after changing its own; the fence, and the one in
+    /// `close`, keep both from looking too early.
+    #[cold]
+    fn notify_if_empty(&self) {
+        fence(Ordering::SeqCst);
+        if self.word.view(&self.state).closed() && self.is_empty() {
+            self.cold().drain.notify();
+        }
+    }
+
+    /// Admits nothing from now on.
+    pub(crate) fn close(&self) {
+        self.word.close(&self.state);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Where bare entries were made, one exit too many may have taken what this permit puts back,
+    /// and a bare exit in dry run may have drawn it. Then what is missing is taken from what is
+    /// left on the other side, so that all that entered has left in the end.
+    #[cold]
+    fn put_checked(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
+        let left = self.word.put_checked(&self.state, ticket.weight());
+        let (place, shard) = self.shard();
+        if left.missing == 0 {
+            self.count_released(outcome, ticket.weight(), now_ns);
+        } else {
+            let found = (0..left.missing).take_while(|_| self.take_over_bare()).count();
+            if found < left.missing as usize {
+                shard.count(place, Counter::UnmatchedExit, 1);
+            }
+            if self.timing {
+                let gone = i64::from(ticket.weight() - left.missing);
+                shard.flow(place, -gone, micros(now_ns));
+            }
+        }
+        self.notify_if(left);
+    }
+
+    #[cold]
+    fn put_over(&self) {
+        self.state.dry_run.over_permits.fetch_sub(1, Ordering::Release);
+        self.notify_if_empty();
+    }
+
+    #[inline]
+    pub(crate) fn exit(&self, outcome: Outcome) -> bool {
+        if self.state.config.flags().has(Flags::DRY_RUN_SEEN) && self.draw_over() {
+            self.notify_if_empty();
+            return true;
+        }
+        let left = self.word.put_checked(&self.state, 1);
+        if left.missing > 0 {
+            return self.exit_missing();
+        }
+        self.count_released(outcome, 1, self.now_if_timing());
+        self.notify_if(left);
+        true
+    }
+
+    #[cold]
+    fn exit_missing(&self) -> bool {
+        if self.take_over_bare() {
+            self.notify_if_empty();
+            return true;
+        }
+        let (place, shard) = self.shard();
+        shard.count(place, Counter::UnmatchedExit, 1);
+        false
+    }
+
+    /// Whether a bare exit is one of those that were over: drawn in proportion to what is inside.
+    #[cold]
+    fn draw_over(&self) -> bool {
+        let over = self.state.dry_run.over_bare.load(Ordering::Relaxed);
+        if over == 0 {
+            return false;
+        }
+        let counted = u64::from(self.word.view(&self.state).in_flight());
+        let draw = splitmix(self.state.dry_run.draws.fetch_add(1, Ordering::Relaxed));
+        let drawn = (u128::from(draw) * u128::from(over + counted)) >> 64;
+        drawn < u128::from(over) && self.take_over_bare()
+    }
+
+    fn take_over_bare(&self) -> bool {
+        let over = &self.state.dry_run.over_bare;
+        over.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
+    }
+
+    #[inline(always)]
+    fn count_released(&self, outcome: Outcome, weight: u32, now_ns: u64) {
+        let (place, shard) = self.shard();
+        shard.count(place, Counter::Released(outcome), 1);
+        if weight > 1 {
+            shard.count(place, Counter::ExtraReleased, u64::from(weight - 1));
+        }
+        if self.timing {
+            shard.flow(place, -i64::from(weight), micros(now_ns));
+        }
+    }
+
+    fn record_latency(&self, ticket: &Ticket, now_ns: u64) {
+        histogram::record(self.cells(ticket.priority()), now_ns.saturating_sub(ticket.since_ns()));
+    }
+
+    #[inline]
+    fn shard(&self) -> (Place, &Shard) {
+        let place = place();
+        (place, &self.state.shards[place.index])
+    }
+
+    #[inline]
+    pub(crate) fn cold(&self) -> &Cold {
+        self.cold.get()
+    }
+
+    /// The weight that is inside, with what dry run let in beyond the limit.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.word.view(&self.state).in_flight() == 0 && self.state.over_in_flight() == 0
+    }
+
+    /// Counts a permit that was collected instead of released.
+    pub(crate) fn count_collected(&self) {
+        let (place, shard) = self.shard();
+        shard.count(place, Counter::Collected, 1);
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        Totals::read(&self.state.shards)
+    }
+
+    /// The time integral of the weight in flight, where timing is on.
+    pub(crate) fn occupancy_us(&self) -> Option<u64> {
+        self.timing.then(|| Totals::occupancy(&self.state.shards, micros(self.clock.now_ns())))
+    }
+
+    /// Each priority's latencies, where timing is on.
+    pub(crate) fn latencies(&self) -> Option<Box<[Histogram; PRIORITIES]>> {
+        self.timing.then(|| Box::new(Priority::ALL.map(|priority| Histogram::read(self.cells(priority)))))
+    }
+
+    fn cells(&self, priority: Priority) -> &[AtomicU64] {
+        let first = priority.level() * BUCKETS;
+        &self.latency[first..first + BUCKETS]
+    }
+
+    /// In a fork's child: an empty gate with the same configuration.
+    #[cfg(all(unix, not(tidegate_loom)))]
+    pub(crate) fn start_anew(&self, control: Control) {
+        self.state.empty();
+        for cell in &self.latency {
+            cell.store(0, Ordering::Relaxed);
+        }
+        self.word.empty(&self.state);
+        self.cold.replace_leaking(Cold::new(control, self.clock.now_ns()));
+    }
+}
+
+fn micros(ns: u64) -> u64 {
+    ns / 1_000
+}
+
+/// A 64-bit finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+/// 2014): turns a counter into draws.
+fn splitmix(counter: u64) -> u64 {
+    let mut z = counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
