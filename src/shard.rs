@@ -13,6 +13,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::thread::Place;
 
 /// Shards owned by one thread each.
+#[cfg(not(tidegate_loom))]
 pub(crate) const EXCLUSIVE: usize = 16;
 /// All shards; those past [`EXCLUSIVE`] are shared by the remaining threads.
 #[cfg(not(tidegate_loom))]
@@ -94,6 +95,7 @@ impl Shard {
         Self { cells: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
+    #[cfg(all(unix, not(tidegate_loom)))]
     pub(crate) fn empty(&self) {
         for cell in &self.cells {
             cell.store(0, Ordering::Relaxed);

@@ -151,6 +151,7 @@ impl GateState {
     }
 
     /// In a fork's child, where no other thread exists: counts start anew, the configuration stays.
+    #[cfg(all(unix, not(tidegate_loom)))]
     pub(crate) fn empty(&self) {
         self.hot.high_water.store(0, Ordering::Relaxed);
         self.dry_run.over_permits.store(0, Ordering::Relaxed);

@@ -203,6 +203,7 @@ impl Word {
     }
 
     /// In a fork's child: what was in flight belongs to the parent. Closed stays closed.
+    #[cfg(all(unix, not(tidegate_loom)))]
     pub(crate) fn empty(self, state: &GateState) {
         match self {
             Self::Local => {

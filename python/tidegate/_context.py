@@ -60,7 +60,7 @@ def current_priority() -> Priority | None:
     return _current.get()
 
 
-def priority_from(value: Priority | str) -> Priority:
+def priority_from(value: object) -> Priority:
     """The priority of this name.
 
     Raises:

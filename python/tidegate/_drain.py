@@ -38,34 +38,42 @@ async def _on_asyncio(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC
     import asyncio
 
     loop = asyncio.get_running_loop()
-    drained = asyncio.Event()
+    drained = False
+    woken = asyncio.Event()
 
     def wake() -> None:
+        nonlocal drained
+        drained = True
         try:
-            loop.call_soon_threadsafe(drained.set)
+            loop.call_soon_threadsafe(woken.set)
         except RuntimeError:
             pass  # the loop was closed meanwhile: nobody waits any more
 
     gate._on_drained(wake)
     try:
-        await asyncio.wait_for(drained.wait(), timeout)
+        # Not wait_for, which before 3.12 can swallow a cancellation.
+        async with asyncio.timeout(timeout):
+            await woken.wait()
     except TimeoutError:
-        return False
-    return True
+        pass  # it may have drained all the same: at this moment, or before a timeout of 0
+    return drained
 
 
 async def _on_trio(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC109
     trio: Any = sys.modules["trio"]
     token = trio.lowlevel.current_trio_token()
-    drained = trio.Event()
+    drained = False
+    woken = trio.Event()
 
     def wake() -> None:
+        nonlocal drained
+        drained = True
         try:
-            token.run_sync_soon(drained.set)
+            token.run_sync_soon(woken.set)
         except trio.RunFinishedError:
             pass  # as above
 
     gate._on_drained(wake)
     with trio.move_on_after(float("inf") if timeout is None else timeout):
-        await drained.wait()
-    return bool(drained.is_set())
+        await woken.wait()
+    return drained

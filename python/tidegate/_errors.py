@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from math import ceil, inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate._names import Priority, Reason
 
 if TYPE_CHECKING:
     from tidegate._native import Door
 
-_Rebuilt = tuple[type["Shed"], tuple[str, Reason, Priority, int, int, float | None]]
+_Arguments = tuple[str, Reason, Priority, int, int, float | None]
+_Rebuilt = tuple[type["Shed"], _Arguments, dict[str, Any] | None]
 
-# A request shed for good (the gate closed, or it can never fit) may still be answered by another replica.
+# What can never fit here may fit after a change of the limit.
 _NEVER_SECONDS = 60
+_DAY_SECONDS = 86_400
 
 
 class TidegateError(Exception):
@@ -24,7 +26,7 @@ class ConfigError(TidegateError, ValueError):
     """A value breaks its rule. The message names both, and nothing was changed."""
 
 
-class Shed(TidegateError):
+class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
     """The request was turned away: try again later.
 
     Never a TimeoutError, which is an OSError and would be repeated at once by many a retry policy.
@@ -107,7 +109,9 @@ class Shed(TidegateError):
         """
         from random import randint  # loaded when the first header is made
 
-        seconds = retry_after_seconds(self.retry_after)
+        # After closing, this process admits nothing more, but its successor or a replica may at once.
+        closed = self.reason is Reason.CLOSED
+        seconds = retry_after_seconds(None if closed else self.retry_after)
         return str(seconds + randint(0, max(1, seconds // 2)))  # noqa: S311 - no secret
 
     def __str__(self) -> str:
@@ -128,11 +132,16 @@ class Shed(TidegateError):
         )
 
     def __reduce__(self) -> _Rebuilt:
-        return type(self), (*self.args, self.retry_after)
+        return type(self), (*self.args, self.retry_after), self.__dict__ or None  # notes
 
 
 def retry_after_seconds(wait: float | None) -> int:
-    """Whole seconds for a wait: rounded up, so that nobody returns too early, and at least 1."""
+    """Whole seconds for a wait: rounded up, so that nobody returns too early, from 1 to a day.
+
+    What is unknown is 1, and what is for ever a minute.
+    """
     if wait == inf:
         return _NEVER_SECONDS
-    return max(1, ceil(wait or 0.0))
+    if wait is None or not wait > 0:
+        return 1
+    return ceil(min(wait, _DAY_SECONDS))

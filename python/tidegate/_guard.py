@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
-    from tidegate._names import Priority
     from tidegate._native import Gate
+    from tidegate._types import PriorityLike
 
 _Function = Any  # whatever can be called; the stub has the exact types
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 
 def guard(
-    gate: Gate, function: _Function | None, priority: Priority | str | None, weight: int | None
+    gate: Gate, function: _Function | None, priority: PriorityLike | None, weight: int | None
 ) -> _Function:
     """The guarded function, or the decorator that makes it."""
 
@@ -31,7 +33,7 @@ def guard(
     return decorate if function is None else decorate(function)
 
 
-def _guarded(gate: Gate, function: _Function, priority: Priority | str | None, weight: int) -> _Function:
+def _guarded(gate: Gate, function: _Function, priority: PriorityLike | None, weight: int) -> _Function:
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(_guarded(gate, function.__func__, priority, weight))
     if not callable(function):
@@ -89,7 +91,7 @@ def _async_generator(admit: Callable[..., Any], function: _Function) -> _Functio
             inner = function(*args, **kwargs)
             # What ``yield from`` does, which async generators do not have: whatever is sent or thrown
             # in reaches the inner generator.
-            step = inner.__anext__()
+            step = _first_step(inner)
             while True:
                 try:
                     item = await step
@@ -106,3 +108,17 @@ def _async_generator(admit: Callable[..., Any], function: _Function) -> _Functio
                     step = inner.asend(sent)
 
     return wrapper
+
+
+def _first_step(inner: AsyncGenerator[Any, Any]) -> Any:
+    """Begins an inner generator without showing it to the event loop.
+
+    A loop closes the generators it has seen when it ends, all of them at once: the inner one is the outer
+    one's to close, and closed from two sides it would fail and outlive the permit.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return inner.__anext__()
+    finally:
+        sys.set_asyncgen_hooks(*hooks)

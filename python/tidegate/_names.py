@@ -17,7 +17,8 @@ class Priority(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Priority | None":
-        return {"essential": cls.CRITICAL, "non-essential": cls.SHEDDABLE}.get(value)  # type: ignore[call-overload]
+        aliases: dict[object, Priority] = {"essential": cls.CRITICAL, "non-essential": cls.SHEDDABLE}
+        return aliases.get(value)
 
     @property
     def level(self) -> int:

@@ -31,7 +31,7 @@ impl Admission {
     }
 
     #[inline]
-    fn admit(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
+    pub(crate) fn admit(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
         if self.entered.swap(true, Ordering::AcqRel) {
             return Err(PyRuntimeError::new_err(
                 "this admission was already entered; call gate.admit() anew for each entry",
@@ -42,7 +42,7 @@ impl Admission {
 
     /// Admits, and keeps the permit for the end of the block.
     #[inline]
-    fn enter(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
+    pub(crate) fn enter(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
         let permit = self.admit(py)?;
         self.permit.store(permit.clone_ref(py).into_ptr(), Ordering::Release);
         Ok(permit)
@@ -83,9 +83,8 @@ impl Admission {
         self.exit(exception);
     }
 
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<Ready>> {
-        let permit = self.enter(py)?;
-        Ready::with(py, permit.into_any())
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<Ready>> {
+        Ready::block(slf)
     }
 
     fn __aexit__(
@@ -96,12 +95,11 @@ impl Admission {
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Py<Ready>> {
         self.exit(exception);
-        Ready::none(py)
+        Ready::done(py)
     }
 
     /// The permit is the caller's to release.
-    fn __await__(&self, py: Python<'_>) -> PyResult<Py<Ready>> {
-        let permit = self.admit(py)?;
-        Ready::with(py, permit.into_any())
+    fn __await__(slf: &Bound<'_, Self>) -> PyResult<Py<Ready>> {
+        Ready::admit(slf)
     }
 }

@@ -12,7 +12,7 @@ use crate::names::config_error;
 
 type Any<'py> = Bound<'py, PyAny>;
 
-fn wrong_type(what: &str, wanted: &str, got: &Any<'_>) -> PyErr {
+pub(crate) fn wrong_type(what: &str, wanted: &str, got: &Any<'_>) -> PyErr {
     let class = got.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
     let value = got.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string_lossy().into_owned());
     PyTypeError::new_err(format!("{what} must be {wanted}, got {value} ({class})"))

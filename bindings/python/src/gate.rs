@@ -42,6 +42,7 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 pub(crate) struct Gate {
     door: Py<Door>,
     pub(crate) bindings: Bindings,
+    entering: Py<Ready>,
 }
 
 impl Gate {
@@ -67,7 +68,7 @@ impl Gate {
         default_priority: Option<&Bound<'_, PyAny>>,
         enforce: bool,
         timing: bool,
-        outcomes: Option<&Bound<'_, PyDict>>,
+        outcomes: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, ManualClock>>,
     ) -> PyResult<Self> {
         let py = name.py();
@@ -84,7 +85,7 @@ impl Gate {
         }
         let core = builder.build().map_err(|error| config_error(py, &error))?;
         let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
-        Ok(Self { bindings: Bindings::new(&door)?, door: door.unbind() })
+        Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
     }
 
     /// The label given at construction.
@@ -149,9 +150,8 @@ impl Gate {
         Prebound::EXIT
     }
 
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<Ready>> {
-        Door::enter(self.door.bind(py))?;
-        Ready::none(py)
+    fn __aenter__(&self, py: Python<'_>) -> Py<Ready> {
+        self.entering.clone_ref(py)
     }
 
     fn __aexit__(
@@ -162,7 +162,7 @@ impl Gate {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Py<Ready>> {
         self.door.get().exit(class, exception, traceback);
-        Ready::none(py)
+        Ready::done(py)
     }
 
     /// An admission to enter with ``with`` or ``async with``, or to await. Holds nothing until then.
@@ -318,6 +318,7 @@ impl Gate {
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.door)?;
+        visit.call(&self.entering)?;
         self.bindings.traverse(&visit)
     }
 }

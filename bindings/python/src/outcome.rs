@@ -17,7 +17,7 @@
 use pyo3::exceptions::{PyBaseException, PyException, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyMapping, PyType};
 use tidegate::Outcome;
 
 use crate::arguments;
@@ -31,9 +31,14 @@ pub(crate) struct Outcomes {
 
 impl Outcomes {
     /// From `Gate(outcomes={TimeoutError: "overload"})`.
-    pub(crate) fn new(mapping: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    pub(crate) fn new(mapping: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let mut given = Vec::new();
-        for (class, outcome) in mapping.into_iter().flatten() {
+        let Some(mapping) = mapping else { return Ok(Self { given }) };
+        let mapping = mapping.cast::<PyMapping>().map_err(|_| {
+            arguments::wrong_type("outcomes", "a mapping from exception class to outcome", mapping)
+        })?;
+        for item in mapping.items()? {
+            let (class, outcome): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
             let exception = class
                 .cast::<PyType>()
                 .ok()

@@ -26,9 +26,10 @@ impl Permit {
     /// Whether this call was the one that released it.
     #[inline]
     pub(crate) fn give_back(&self, outcome: Outcome) -> bool {
-        let first = !self.released.swap(true, Ordering::AcqRel);
+        let core = &self.door.get().core;
+        let first = !self.released.swap(true, Ordering::AcqRel) && !core.is_inert(&self.ticket);
         if first {
-            self.door.get().core.put(self.ticket, outcome);
+            core.put(self.ticket, outcome);
         }
         first
     }

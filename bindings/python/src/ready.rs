@@ -1,26 +1,54 @@
-//! An awaitable that is ready: the gate never waits, so awaiting it never suspends.
+//! Awaitables that are ready: the gate never waits, so awaiting them never suspends.
+//!
+//! What they stand for happens when they are awaited, not when they are made: a task may be cancelled, and a
+//! signal may arrive, between the call of `__aenter__` and its await, and nobody would leave again.
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::admission::Admission;
+use crate::door::Door;
+use crate::permit::Permit;
+
 #[pyclass(frozen, module = "tidegate._native")]
-pub(crate) struct Ready {
-    value: Option<Py<PyAny>>,
+pub(crate) struct Ready(When);
+
+enum When {
+    Done,
+    Enter(Py<Door>),
+    Block(Py<Admission>),
+    Admit(Py<Admission>),
 }
 
 impl Ready {
-    /// Ready with a value.
-    pub(crate) fn with(py: Python<'_>, value: Py<PyAny>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { value: Some(value) })
+    /// Nothing is left to do: always the same object, since it has no state.
+    #[inline]
+    pub(crate) fn done(py: Python<'_>) -> PyResult<Py<Self>> {
+        static DONE: PyOnceLock<Py<Ready>> = PyOnceLock::new();
+        Ok(DONE.get_or_try_init(py, || Py::new(py, Self(When::Done)))?.clone_ref(py))
     }
 
-    /// Ready with None: always the same object, since it has no state.
-    #[inline]
-    pub(crate) fn none(py: Python<'_>) -> PyResult<Py<Self>> {
-        static NONE: PyOnceLock<Py<Ready>> = PyOnceLock::new();
-        Ok(NONE.get_or_try_init(py, || Py::new(py, Self { value: None }))?.clone_ref(py))
+    /// Enters the door each time it is awaited. It has no state either, so a gate needs but one.
+    pub(crate) fn enter(door: &Bound<'_, Door>) -> PyResult<Py<Self>> {
+        Py::new(door.py(), Self(When::Enter(door.clone().unbind())))
     }
+
+    /// Enters the admission's block.
+    pub(crate) fn block(admission: &Bound<'_, Admission>) -> PyResult<Py<Self>> {
+        Py::new(admission.py(), Self(When::Block(admission.clone().unbind())))
+    }
+
+    /// Takes the admission's permit, which is then the caller's.
+    pub(crate) fn admit(admission: &Bound<'_, Admission>) -> PyResult<Py<Self>> {
+        Py::new(admission.py(), Self(When::Admit(admission.clone().unbind())))
+    }
+}
+
+/// Awaiting ends with this permit.
+#[inline(never)]
+fn returned(permit: PyResult<Py<Permit>>) -> PyResult<Option<()>> {
+    Err(PyStopIteration::new_err((permit?,)))
 }
 
 #[pymethods]
@@ -34,9 +62,19 @@ impl Ready {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<()>> {
-        match &self.value {
-            None => Ok(None),
-            Some(value) => Err(PyStopIteration::new_err((value.clone_ref(py),))),
+        match &self.0 {
+            When::Done => Ok(None),
+            When::Enter(door) => Door::enter(door.bind(py)).map(|()| None),
+            When::Block(admission) => returned(admission.get().enter(py)),
+            When::Admit(admission) => returned(admission.get().admit(py)),
+        }
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        match &self.0 {
+            When::Done => Ok(()),
+            When::Enter(door) => visit.call(door),
+            When::Block(admission) | When::Admit(admission) => visit.call(admission),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A reading of a gate's counters, as Python values.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tidegate::{Outcome, Priority, Reason};
@@ -117,6 +118,9 @@ impl Stats {
     /// For how long permits of a priority were held, in seconds: the value that a share ``q`` of them
     /// did not exceed, within 1.6 %. None without timing, or where nothing was counted.
     fn latency(&self, q: f64, priority: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+        if !(0.0..=1.0).contains(&q) {
+            return Err(PyValueError::new_err(format!("q must be a share from 0 to 1, got {q}")));
+        }
         let histogram = self.core.latency(arguments::priority(priority)?);
         Ok(histogram.and_then(|histogram| histogram.quantile(q)).map(|held| held.as_secs_f64()))
     }

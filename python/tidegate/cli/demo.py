@@ -146,7 +146,11 @@ def _json_target(name: str | None, parser: argparse.ArgumentParser) -> Generator
 @contextmanager
 def _terminable() -> Generator[None]:
     """A plain `kill` ends a run like Ctrl-C: children and files are cleaned up."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:

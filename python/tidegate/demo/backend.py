@@ -38,6 +38,7 @@ class Workers:
         self.pool = ThreadPoolExecutor(job.workers, initializer=self._connect)
 
     def _connect(self) -> None:
+        make_way()
         connection = open_database(self._job.database).connect()
         self._own.bot = Chatbot(connection, self._job.depth)
 
@@ -47,7 +48,7 @@ class Workers:
             warmed.result()
 
     def _warm_up(self) -> None:
-        self._own.bot.answer(0)
+        self._own.bot.warm_up()
         self._all_started.wait()
 
     def answer(self, conversation: int, leave: Leave) -> None:
@@ -67,7 +68,10 @@ async def serve() -> None:
     loop = asyncio.get_running_loop()
     requests = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(requests), sys.stdin)
-    job = ServeJob.parse(await requests.readline())
+    order = await requests.readline()
+    if not order:  # interrupted before there was anything to do
+        return
+    job = ServeJob.parse(order)
     door = ARMS[job.arm](job.limit)
     workers = Workers(job)
     workers.warm_up()
@@ -96,5 +100,4 @@ def _write(line: bytes) -> None:
 
 
 if __name__ == "__main__":
-    make_way()
     asyncio.run(serve())

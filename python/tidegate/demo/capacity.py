@@ -10,8 +10,6 @@ from dataclasses import dataclass
 # What a stock backend has: AnyIO, under FastAPI and Starlette, starts 40 threads.
 STOCK_WORKERS = 40
 
-LEVELS = (1, 2, 4, 8, 16, STOCK_WORKERS)
-
 # A pool size is as good as the best if it reaches this much of the best throughput.
 _GOOD_ENOUGH = 0.95
 
@@ -30,20 +28,29 @@ class Level:
     per_s: float
 
 
+def levels(processors: int) -> list[int]:
+    """The concurrencies to measure on a machine with so many processors.
+
+    The search is nothing but processor time, so a pool more than twice as large as the machine gains only
+    what its number takes from other programs; and every thread more makes a refusal wait for a processor.
+    """
+    return sorted({1, 2, 4, processors, processors * 3 // 2, processors * 2})
+
+
 def curve(samples: Mapping[int, Sequence[float]]) -> list[Level]:
     """The median of each concurrency's samples, in order of concurrency."""
     return [Level(workers, statistics.median(samples[workers])) for workers in sorted(samples)]
 
 
-def best_per_s(levels: Sequence[Level]) -> float:
+def best_per_s(measured: Sequence[Level]) -> float:
     """The best throughput at any concurrency."""
-    return max(level.per_s for level in levels)
+    return max(level.per_s for level in measured)
 
 
-def best_workers(levels: Sequence[Level]) -> int:
+def best_workers(measured: Sequence[Level]) -> int:
     """The smallest concurrency that is as good as the best."""
-    enough = _GOOD_ENOUGH * best_per_s(levels)
-    return min(level.workers for level in levels if level.per_s >= enough)
+    enough = _GOOD_ENOUGH * best_per_s(measured)
+    return min(level.workers for level in measured if level.per_s >= enough)
 
 
 def little_limit(per_s: float, timeout: float) -> int:

@@ -24,6 +24,10 @@ class Chatbot:
     connection: Connection
     depth: int
 
+    def warm_up(self) -> None:
+        """Read a little, so that the first request does not find a connection that knows no schema."""
+        self.connection.history(0)
+
     def answer(self, conversation: int) -> list[str]:
         """What a language model would be given to answer the conversation's last message."""
         history = self.connection.history(conversation)

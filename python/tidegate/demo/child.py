@@ -42,11 +42,12 @@ class Child:
 async def child(name: str, job: Job) -> AsyncGenerator[Child]:
     """`tidegate.demo.NAME` at work on `job`, ready.
 
-    It ends at the end of its input, also when this process is killed. A process group of its own keeps the
-    terminal's Ctrl-C from it, so that this process alone decides how everything ends.
+    It ends at the end of its input, also when this process is killed. In a session of its own it gets no
+    Ctrl-C from the terminal, so that this process alone decides how everything ends; and where the kernel
+    shares the processors out by session, its threads take nothing from the load generator in this process.
     """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", f"tidegate.demo.{name}"), stdin=PIPE, stdout=PIPE, process_group=0
+        *(sys.executable, "-m", f"tidegate.demo.{name}"), stdin=PIPE, stdout=PIPE, start_new_session=True
     )
     assert process.stdin is not None
     assert process.stdout is not None

@@ -27,8 +27,9 @@ def closed_loop(job: Job, workers: int, seconds: float) -> tuple[float, float]:
     ready = threading.Barrier(workers + 1)
 
     def work() -> None:
+        make_way()
         bot = Chatbot(database.connect(), job.depth)
-        bot.answer(0)
+        bot.warm_up()
         ready.wait()
         end = time.perf_counter() + seconds
         while (before := time.perf_counter()) < end:
@@ -49,8 +50,10 @@ def closed_loop(job: Job, workers: int, seconds: float) -> tuple[float, float]:
 
 def main() -> None:
     """Measure what is asked for until the input ends."""
-    make_way()
-    job = Job.parse(sys.stdin.buffer.readline())
+    order = sys.stdin.buffer.readline()
+    if not order:  # interrupted before there was anything to do
+        return
+    job = Job.parse(order)
     print("ready", flush=True)
     for line in sys.stdin.buffer:
         workers, seconds = line.split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
 import statistics
 import tempfile
@@ -24,7 +25,7 @@ from tidegate.demo.report import Reference, Report, Row, good_per_s, percentile,
 from tidegate.demo.users import Attempt, play
 
 # A machine's speed drifts within seconds: many short measurements taken in turns say more than few long ones.
-_ROUNDS = 3
+_ROUNDS = 5
 _PAIRS = 5
 
 
@@ -56,12 +57,13 @@ class Progress(Protocol):
 
 def run(options: Options, progress: Progress) -> Report:
     """Run the demo. However it ends, no process and no file is left."""
-    progress.begin(1 + _ROUNDS * len(capacity.LEVELS) + len(options.loads) * len(ARMS) + 2 * _PAIRS)
+    levels = capacity.levels(os.cpu_count() or 1)
+    progress.begin(1 + _ROUNDS * len(levels) + len(options.loads) * len(ARMS) + 2 * _PAIRS)
     with tempfile.TemporaryDirectory(prefix="tidegate-demo-") as folder:
         progress.step("writing the database")
         job = prepare(Address("sqlite", str(Path(folder, "chatbot.db"))))
         gc.freeze()
-        return asyncio.run(_Conductor(options, progress, job).conduct())
+        return asyncio.run(_Conductor(options, progress, job).conduct(levels))
 
 
 def prepare(address: Address) -> Job:
@@ -93,10 +95,10 @@ class _Conductor:
         self._job = job
         self._lags_ms: dict[str, list[float]] = defaultdict(list)
 
-    async def conduct(self) -> Report:
+    async def conduct(self, levels: Sequence[int]) -> Report:
         options = self._options
         async with child("meter", self._job) as meter:
-            found = await self._measure(meter)
+            found = await self._measure(meter, levels)
             rows = [await self._cell(load, arm, found) for load in options.loads for arm in ARMS]
             reference = await self._against_reference(meter, max(options.loads), found)
         return Report(
@@ -114,14 +116,14 @@ class _Conductor:
             rows=rows,
         )
 
-    async def _measure(self, meter: Child) -> _Capacity:
-        """Throughput at every concurrency, in rounds that visit each once."""
+    async def _measure(self, meter: Child, levels: Sequence[int]) -> _Capacity:
+        """Throughput at every concurrency, in rounds that go up and down through all of them."""
         per_s: dict[int, list[float]] = defaultdict(list)
         alone_ms: list[float] = []
-        for _ in range(_ROUNDS):
-            for workers in capacity.LEVELS:
+        for number in range(_ROUNDS):
+            for workers in levels if number % 2 == 0 else reversed(levels):
                 self._progress.step(f"measuring the database, {workers} at a time")
-                rate, service_ms = await _closed_loop(meter, workers, self._options.seconds / 8)
+                rate, service_ms = await _closed_loop(meter, workers, self._options.seconds / 12)
                 per_s[workers].append(rate)
                 if workers == 1:
                     alone_ms.append(service_ms)

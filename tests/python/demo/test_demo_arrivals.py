@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
 from tidegate.demo import arrivals
 
 SHIPPED = arrivals.read_trace()
@@ -20,7 +19,9 @@ def test_the_shipped_trace_is_real_and_small() -> None:
     assert 1.0 < statistics.stdev(gaps) / statistics.mean(gaps) < 1.15
     data = Path(arrivals.__file__).parent / "data"
     assert sum(file.stat().st_size for file in data.iterdir()) <= 200_000
-    assert "Attribution 4.0 International" in (data / "LICENSE-AzurePublicDataset-CC-BY-4.0.txt").read_text("utf-8")
+    assert "Attribution 4.0 International" in (data / "LICENSE-AzurePublicDataset-CC-BY-4.0.txt").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize(("per_s", "seconds"), [(50.0, 6.0), (400.0, 6.0), (0.1, 1.0), (5000.0, 3.0)])
@@ -46,7 +47,8 @@ def test_poisson_arrivals_have_the_rate_and_the_irregularity_of_chance() -> None
     assert len(times) == pytest.approx(10_000, abs=3 * 100)
     assert statistics.stdev(gaps) / statistics.mean(gaps) == pytest.approx(1.0, abs=0.05)
     assert times == sorted(times)
-    assert 0.0 < times[0] and times[-1] < 100.0
+    assert times[0] > 0.0
+    assert times[-1] < 100.0
 
 
 def test_everything_about_users_comes_from_the_seed() -> None:

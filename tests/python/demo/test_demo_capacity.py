@@ -1,9 +1,17 @@
 from __future__ import annotations
 
 import pytest
-
 from tidegate.demo import chatbot
-from tidegate.demo.capacity import Level, best_per_s, best_workers, curve, little_limit
+from tidegate.demo.capacity import Level, best_per_s, best_workers, curve, levels, little_limit
+from tidegate.demo.corpus import MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("processors", "expected"),
+    [(1, [1, 2, 4]), (2, [1, 2, 3, 4]), (4, [1, 2, 4, 6, 8]), (16, [1, 2, 4, 16, 24, 32])],
+)
+def test_the_levels_go_a_little_beyond_the_machine(processors: int, expected: list[int]) -> None:
+    assert levels(processors) == expected
 
 
 def test_the_curve_is_the_median_of_each_level() -> None:
@@ -11,9 +19,9 @@ def test_the_curve_is_the_median_of_each_level() -> None:
 
 
 def test_the_pool_is_the_smallest_that_is_as_good_as_the_best() -> None:
-    levels = [Level(1, 54.0), Level(2, 104.6), Level(4, 110.0), Level(40, 80.0)]
-    assert best_per_s(levels) == 110.0
-    assert best_workers(levels) == 2
+    measured = [Level(1, 54.0), Level(2, 104.6), Level(4, 110.0), Level(40, 80.0)]
+    assert best_per_s(measured) == 110.0
+    assert best_workers(measured) == 2
     assert best_workers([Level(1, 54.0), Level(2, 104.4), Level(4, 110.0)]) == 4
 
 
@@ -26,7 +34,7 @@ def test_the_limit_is_what_a_third_of_the_timeout_answers(per_s: float, timeout:
 
 def test_the_search_is_fitted_to_the_machine() -> None:
     assert chatbot.depth_for(0.018, 10_000, 0.0045) == 40_000
-    assert chatbot.depth_for(0.018, 10_000, 0.0001) == chatbot.MESSAGES
+    assert chatbot.depth_for(0.018, 10_000, 0.0001) == MESSAGES
     assert chatbot.depth_for(0.018, 10_000, 1e9) == 1
 
 

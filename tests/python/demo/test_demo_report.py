@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
-
 from tidegate.demo import show
 from tidegate.demo.capacity import Level
 from tidegate.demo.report import Essential, Reference, Report, Row, good_per_s, percentile, summarise
@@ -75,9 +75,7 @@ LIGHT = [
 ]
 
 
-def report(
-    *overload: Row, light: list[Row] = LIGHT, goodput: float = 0.96, lag: float = 4.0
-) -> Report:
+def report(*overload: Row, light: list[Row] = LIGHT, goodput: float = 0.96, lag: float = 4.0) -> Report:
     rows = {row.arm: row for row in (UNGATED, SEMAPHORE, TIDEGATE, *overload)}
     return Report(
         database="sqlite",
@@ -98,10 +96,10 @@ def test_a_run_that_shows_everything_holds() -> None:
     verdict = judge(report())
     assert verdict.valid and verdict.holds
     assert verdict.sentence == (
-        "Holds: at 4x load without a gate 97.8 % of the requests were in vain and good answers fell to 0.20 of the "
-        "best; behind Tidegate 0 of 600 admitted came late; good answers stayed at 0.96 of the reference; half of "
-        "those turned away knew within 0.7 ms, 99 % within 4.0 ms; 100 % of the essential requests were answered, "
-        "with a plain semaphore 25.0 %; at 0.5x load Tidegate turned away 0 %."
+        "Holds: at 4x load without a gate 97.8 % of the requests were in vain and good answers fell to 0.20 "
+        "of the best; behind Tidegate 0 of 600 admitted came late; good answers stayed at 0.96 of the "
+        "reference; half of those turned away knew within 0.7 ms, 99 % within 4.0 ms; 100 % of the essential "
+        "requests were answered, with a plain semaphore 25.0 %; at 0.5x load Tidegate turned away 0 %."
     )
 
 
@@ -161,7 +159,7 @@ def test_the_json_has_the_names_that_others_rely_on() -> None:
 
 
 def test_the_table_fits_a_terminal_and_the_verdict_is_one_last_line() -> None:
-    console = Console(width=80, record=True, quiet=True)
+    console = Console(width=80, file=io.StringIO(), record=True)
     verdict = judge(report())
     show.show(console, report(), verdict)
     lines = console.export_text().splitlines()

@@ -6,7 +6,6 @@ from typing import cast
 
 import pytest
 import virtual_time
-
 from tidegate.demo.arrivals import Arrival, populate
 from tidegate.demo.child import Child, ChildError
 from tidegate.demo.users import Attempt, Outcome, play, retry_at
@@ -32,7 +31,9 @@ def test_nobody_starts_anything_after_the_window() -> None:
 class Backend:
     """Answers each request after a time (None: never), as `replies` says, in order of arrival."""
 
-    def __init__(self, replies: list[tuple[float | None, bytes]], otherwise: tuple[float | None, bytes]) -> None:
+    def __init__(
+        self, replies: list[tuple[float | None, bytes]], otherwise: tuple[float | None, bytes]
+    ) -> None:
         self._replies = replies
         self._otherwise = otherwise
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
@@ -88,7 +89,7 @@ def test_the_schedule_waits_for_nobodys_answer() -> None:
     users = populate([n / 100 for n in range(500)], random.Random(1))
     backend = Backend([], otherwise=(None, b""))
     attempts = played(backend, users, window=5.0)
-    first = [at for at, _ in backend.requests][0]
+    first, _ = backend.requests[0]
     sent = [at - first for at, _ in backend.requests]
     for user in users:
         assert any(at == pytest.approx(user.at) for at in sent)

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Format, lints, types, docs and the rules of the house. `make check` sets up .venv and calls this.
+#
+# Every step runs, also after one that failed; a step's output is shown if it fails. The last line sums up.
+# A step that needs something this machine lacks is skipped, and says so.
+
+set -u
+cd "$(dirname "$0")/.."
+
+export PYO3_PYTHON="$PWD/.venv/bin/python"
+# Also what is not tracked yet, without what is ignored.
+mapfile -t FILES < <(git ls-files --cached --others --exclude-standard 2>/dev/null)
+
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# step NAME COMMAND...: runs the command; it passes if that succeeds.
+step() {
+    local name=$1
+    shift
+    if "$@" >"$log" 2>&1; then
+        echo "ok       $name"
+        passed=$((passed + 1))
+    else
+        echo "FAILED   $name"
+        sed 's/^/    /' "$log"
+        failed=$((failed + 1))
+    fi
+}
+
+# skip NAME REASON
+skip() {
+    echo "SKIPPED  $1: $2"
+    skipped=$((skipped + 1))
+}
+
+# --- the steps that need more than a command ---------------------------------------------------
+
+# The core stands alone: no binding, no header generator and no runtime among what it is built from.
+core_stands_alone() {
+    local tree
+    tree=$(cargo tree --locked -e normal,build --prefix none -p tidegate) || return 1
+    ! grep -E '^(pyo3|cbindgen|tokio)' <<<"$tree"
+}
+
+# A path of one machine is of no use on another.
+no_machine_paths() {
+    ! grep -nIE '(^|[^[:alnum:]_.-])/(home|root|work)/' -- "${FILES[@]}" | grep -v '^scripts/check.sh:'
+}
+
+has_target() {
+    [ -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ]
+}
+
+# --- Rust --------------------------------------------------------------------------------------
+
+step "cargo fmt" cargo fmt --all --check
+step "clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+# The models leave out forks and waiting, and what only these use is unused there.
+step "clippy, loom" env RUSTFLAGS="--cfg tidegate_loom" \
+    cargo clippy --locked --quiet --lib --target-dir target/loom -- -D warnings -A dead_code -A clippy::unused_self
+step "rustdoc" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --workspace --no-deps
+step "the core stands alone" core_stands_alone
+
+# Without the target's standard library this cannot be checked: `rustup target add TARGET` brings it.
+for target in aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darwin; do
+    if has_target "$target"; then
+        step "cargo check, $target" cargo check --locked --quiet -p tidegate --target "$target"
+    else
+        skip "cargo check, $target" "its standard library is not installed"
+    fi
+done
+
+# --- Python ------------------------------------------------------------------------------------
+
+BIN=.venv/bin
+step "ruff format" $BIN/ruff format --check .
+step "ruff" $BIN/ruff check .
+step "mypy" $BIN/mypy --strict python/tidegate tests/typing
+step "stubtest" $BIN/python -m mypy.stubtest tidegate --allowlist scripts/stubtest-allowlist.txt
+step "pyright" $BIN/pyright --pythonpath $BIN/python python/tidegate tests/typing
+
+# --- the repository ----------------------------------------------------------------------------
+
+if [ "${#FILES[@]}" -gt 0 ]; then
+    step "no paths of this machine" no_machine_paths
+else
+    skip "no paths of this machine" "not a git checkout"
+fi
+
+# Small files are easier to read; this is advice, not a rule.
+for file in "${FILES[@]}"; do
+    case $file in
+        *.rs | *.py | *.pyi | *.sh | *.c | *.cpp | *.h | *.hpp | *.go | *.java | *.js | *.ts)
+            [ -f "$file" ] && lines=$(wc -l <"$file") && [ "$lines" -gt 500 ] &&
+                echo "note     $file has $lines lines"
+            ;;
+    esac
+done
+
+echo "check: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,138 @@
+//! Forks (D09): real children of a real process. Run without a test harness, since a forked child of a
+//! threaded harness could only misbehave; the checks are functions that `main` calls in order.
+
+#![allow(unsafe_code)] // fork and waitpid
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tidegate::{Gate, Outcome, Priority};
+
+const CRITICAL: Priority = Priority::Critical;
+
+#[cfg(not(unix))]
+fn main() {
+    println!("SKIPPED fork: this system has none");
+}
+
+#[cfg(unix)]
+fn main() {
+    let checks: [(&str, fn()); 3] = [
+        ("a child starts empty and inherited permits are inert", child_starts_empty),
+        ("an inherited configuration stays", configuration_stays),
+        ("locks held by other threads at the fork do not stop the child", locks_are_replaced),
+    ];
+    for (name, check) in checks {
+        check();
+        println!("test {name} ... ok");
+    }
+    println!("\ntest result: ok. {} passed; 0 failed", checks.len());
+}
+
+/// Runs `body` in a child, which must end well within ten seconds.
+#[cfg(unix)]
+fn in_child(body: impl Fn()) {
+    // SAFETY: the child runs `body` and leaves by `_exit`; it is alone, and uses what fork handlers made fit.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork failed");
+    if child == 0 {
+        // SAFETY: plain system calls. The alarm ends a child that hangs, which its parent then reports.
+        unsafe { libc::alarm(10) };
+        let well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&body)).is_ok();
+        unsafe { libc::_exit(i32::from(!well)) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child failed, or hung (status {status})");
+}
+
+#[cfg(unix)]
+fn child_starts_empty() {
+    let gate = Gate::builder("fork", 5).timing(true).build().unwrap();
+    let held = RefCell::new((0..3).map(|_| gate.try_admit_owned(CRITICAL).unwrap()).collect::<Vec<_>>());
+    gate.enter(None).unwrap();
+    let ticket = gate.take(CRITICAL).unwrap();
+    in_child(|| {
+        assert_eq!(gate.in_flight(), 0);
+        let stats = gate.stats();
+        assert_eq!((stats.admitted(CRITICAL), stats.high_water), (0, 0));
+        assert!(gate.is_inert(&ticket));
+        gate.put(ticket, Outcome::Success);
+        drop(held.take());
+        assert!(!gate.exit(Outcome::Success), "the parent's entry is not the child's to leave");
+        assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (0, 1));
+        let own: Vec<_> = (0..5).map(|_| gate.try_admit(CRITICAL).unwrap()).collect();
+        assert!(gate.try_admit(CRITICAL).is_err());
+        drop(own);
+        assert_eq!((gate.in_flight(), gate.stats().released(Outcome::Success)), (0, 5));
+        // A fork in the child makes its permits as inert as the first made those of the parent.
+        let grand = gate.take(CRITICAL).unwrap();
+        in_child(|| assert!(gate.is_inert(&grand) && gate.in_flight() == 0));
+        assert!(!gate.is_inert(&grand));
+        gate.put(grand, Outcome::Success);
+    });
+    assert_eq!(gate.in_flight(), 5);
+    gate.put(ticket, Outcome::Success);
+    assert!(gate.exit(Outcome::Success));
+    drop(held);
+    let stats = gate.stats();
+    assert_eq!((stats.in_flight, stats.admitted(CRITICAL), stats.released(Outcome::Success)), (0, 5, 5));
+}
+
+#[cfg(unix)]
+fn configuration_stays() {
+    let gate = Gate::builder("fork", 5).enforce(false).build().unwrap();
+    gate.set_limit(2, Some("before the fork")).unwrap();
+    let over: Vec<_> = (0..4).map(|_| gate.take(CRITICAL).unwrap()).collect();
+    let closed = Gate::new("closed", 5).unwrap();
+    closed.close();
+    in_child(|| {
+        assert_eq!((gate.limit(), gate.enforce(), gate.stats().over_in_flight), (2, false, 0));
+        assert_eq!(gate.limit_history().len(), 1);
+        gate.set_limit(3, None).unwrap();
+        assert!(closed.closed() && closed.try_admit(CRITICAL).is_err());
+        assert!(gate.drain(Some(Duration::ZERO)), "nothing of the child's is inside");
+    });
+    assert_eq!((gate.limit(), gate.stats().over_in_flight), (2, 2));
+    over.into_iter().for_each(|ticket| gate.put(ticket, Outcome::Success));
+}
+
+/// While threads of the parent fight over every lock, many children use them all, from two threads.
+#[cfg(unix)]
+fn locks_are_replaced() {
+    let gate = Gate::new("fork", 2).unwrap();
+    let _inside = gate.try_admit(CRITICAL).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    gate.set_limit(2, None).unwrap();
+                    let _ = gate.retry_after(CRITICAL);
+                    // Construction takes the registry's lock.
+                    drop(Gate::new("passing", 1).unwrap());
+                }
+            });
+        }
+        for _ in 0..200 {
+            in_child(|| {
+                std::thread::scope(|scope| {
+                    for _ in 0..2 {
+                        scope.spawn(|| {
+                            for limit in 1..50 {
+                                gate.set_limit(limit, None).unwrap();
+                                let _ = gate.retry_after(CRITICAL);
+                            }
+                            drop(Gate::new("the child's own", 1).unwrap());
+                        });
+                    }
+                });
+                assert!(gate.drain(Some(Duration::from_secs(5))));
+            });
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(gate.limit(), 2);
+}

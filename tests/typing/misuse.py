@@ -1,0 +1,75 @@
+"""What type checkers must refuse: an ignore that hides no error is reported, so each line has to be wrong.
+
+Nobody runs this file; `scripts/check.sh` checks it.
+"""
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+
+from tidegate import Gate, Shed
+from tidegate.testing import ManualClock
+
+gate = Gate("db", limit=20)
+
+# --- making and changing a gate ---
+Gate("db")  # type: ignore[call-arg]
+Gate("db", "20")  # type: ignore[arg-type]
+Gate("db", 2.5)  # type: ignore[arg-type]
+Gate("db", 20, {"sheddable": 0.5})  # type: ignore[call-arg]  # keyword only
+Gate("db", 20, thresholds={"sheddible": 0.5})  # type: ignore[dict-item]
+Gate("db", 20, thresholds={"sheddable": "half"})  # type: ignore[dict-item]
+Gate("db", 20, thresholds={"sheddable": {"keep": 5}})  # type: ignore[dict-item]
+Gate("db", 20, outcomes={TimeoutError: "failure"})  # type: ignore[dict-item]
+Gate("db", 20, outcomes={"TimeoutError": "overload"})  # type: ignore[dict-item]
+Gate("db", 20, default_priority="high")  # type: ignore[arg-type]
+Gate("db", 20, clock=ManualClock)  # type: ignore[arg-type]
+gate.limit = 30  # type: ignore[misc]  # set_limit
+gate.set_limit("30")  # type: ignore[arg-type]
+gate.drain(timeout="1")  # type: ignore[arg-type]
+
+# --- admission ---
+gate.admit("sheddable")  # type: ignore[call-arg]  # keyword only
+gate.admit(priority="low")  # type: ignore[arg-type]
+gate.admit(weight=0.5)  # type: ignore[arg-type]
+gate.admit().release()  # type: ignore[attr-defined]  # an admission holds nothing before it is entered
+gate.try_admit().release()  # type: ignore[union-attr]  # may be None
+
+permit = gate.try_admit()
+if permit is not None:
+    permit.release("failed")  # type: ignore[arg-type]
+    permit.weight = 2  # type: ignore[misc]
+
+
+# --- guard ---
+@gate.guard
+def guarded(key: int) -> str:
+    return str(key)
+
+
+@gate.guard(priority="sheddable")
+async def guarded_coroutine(key: int) -> str:
+    return str(key)
+
+
+guarded("1")  # type: ignore[arg-type]
+guarded()  # type: ignore[call-arg]
+gate.guard(1)  # type: ignore[call-overload]
+gate.guard("sheddable")  # type: ignore[call-overload]
+
+
+async def awaits() -> None:
+    number: int = await guarded_coroutine(1)  # type: ignore[assignment]
+    await guarded(1)  # type: ignore[misc]
+    with await gate.admit() as admitted:
+        admitted.limit  # type: ignore[attr-defined]  # noqa: B018
+    await gate.drain()  # type: ignore[misc]
+    guarded(number)
+
+
+# --- sheds ---
+def sheds(shed: Shed) -> None:
+    seconds: float = shed.retry_after  # type: ignore[assignment]  # None is unknown
+    shed.reason = "limit"  # type: ignore[misc, assignment]
+    print(seconds)
+
+
+class MyGate(Gate):  # type: ignore[misc]  # final
+    pass
