@@ -96,7 +96,9 @@ fn configuration_stays() {
         assert!(gate.drain(Some(Duration::ZERO)), "nothing of the child's is inside");
     });
     assert_eq!((gate.limit(), gate.stats().over_in_flight), (2, 2));
-    over.into_iter().for_each(|ticket| gate.put(ticket, Outcome::Success));
+    for ticket in over {
+        gate.put(ticket, Outcome::Success);
+    }
 }
 
 /// While threads of the parent fight over every lock, many children use them all, from two threads.
