@@ -31,7 +31,7 @@ skip() {
     skipped=$((skipped + 1))
 }
 
-# ThreadSanitizer is unstable, hence the bootstrap; std is not rebuilt, hence the suppressions.
+# Unstable, hence the bootstrap; std is not rebuilt, hence the suppressions.
 tsan() {
     env RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
         TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/scripts/tsan-suppressions.txt" \
@@ -39,7 +39,7 @@ tsan() {
 }
 
 finds_the_planted_race() {
-    TIDEGATE_PLANT_RACE=1 tsan --test planted_race 2>&1 | grep -q 'WARNING: ThreadSanitizer: data race'
+    TIDEGATE_PLANT_RACE=1 tsan --test sanitized 2>&1 | grep -q 'WARNING: ThreadSanitizer: data race'
 }
 
 step "storms" env TIDEGATE_SOAK_SECONDS="$seconds" cargo test --locked --release --test threads
@@ -52,7 +52,7 @@ done
 
 if tsan --no-run >/dev/null 2>&1; then
     step "ThreadSanitizer finds a planted race" finds_the_planted_race
-    step "ThreadSanitizer on the storms" tsan --test threads
+    step "ThreadSanitizer on a storm" tsan --test sanitized
 else
     skip "ThreadSanitizer" "this toolchain cannot build with it (try it: RUSTC_BOOTSTRAP=1, -Zsanitizer=thread)"
 fi

@@ -35,7 +35,7 @@ pub(crate) use unix::register;
 mod unix {
     #![allow(unsafe_code)]
 
-    use std::sync::{Once, OnceLock, Weak};
+    use std::sync::{Once, Weak};
 
     use parking_lot::Mutex;
 
@@ -49,10 +49,10 @@ mod unix {
         held: Vec<Arc<Inner>>,
     }
 
-    static REGISTRY: OnceLock<Replaceable<Mutex<Registry>>> = OnceLock::new();
+    static REGISTRY: Replaceable<Mutex<Registry>> = Replaceable::empty();
 
-    fn registry() -> &'static Replaceable<Mutex<Registry>> {
-        REGISTRY.get_or_init(|| Replaceable::new(Mutex::default()))
+    fn registry() -> &'static Mutex<Registry> {
+        REGISTRY.get_or_init(Mutex::default)
     }
 
     /// Has `gate` emptied in every child that is forked while it lives.
@@ -65,7 +65,7 @@ mod unix {
             let refused = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
             assert_eq!(refused, 0, "no memory to register the fork handlers");
         });
-        let mut registry = registry.get().lock();
+        let mut registry = registry.lock();
         if registry.gates.len() == registry.gates.capacity() {
             // Before the list grows: gates that are gone make room.
             registry.gates.retain(|gate| gate.strong_count() > 0);
@@ -74,7 +74,7 @@ mod unix {
     }
 
     extern "C" fn prepare() {
-        let mut registry = registry().get().lock();
+        let mut registry = registry().lock();
         registry.held = registry.gates.iter().filter_map(Weak::upgrade).collect();
         for gate in &registry.held {
             std::mem::forget(gate.cold().control.lock());
@@ -83,7 +83,7 @@ mod unix {
     }
 
     extern "C" fn in_parent() {
-        let lock = registry().get();
+        let lock = registry();
         // SAFETY: `prepare` locked it in this thread and forgot the guard.
         let mut registry = unsafe { lock.make_guard_unchecked() };
         let held = std::mem::take(&mut registry.held);
@@ -98,12 +98,12 @@ mod unix {
     extern "C" fn in_child() {
         EPOCH.fetch_add(1, Ordering::Relaxed);
         crate::thread::forget_other_threads();
-        let old = registry().get();
+        let old = registry();
         // SAFETY: `prepare` locked it in this thread, the only one there is, and forgot the guard.
         let old = unsafe { &mut *old.data_ptr() };
         let held = std::mem::take(&mut old.held);
         let gates = std::mem::take(&mut old.gates);
-        registry().replace_leaking(Mutex::new(Registry { gates, held: Vec::new() }));
+        REGISTRY.replace_leaking(Mutex::new(Registry { gates, held: Vec::new() }));
         for gate in &held {
             // SAFETY: as above.
             let control = unsafe { &*gate.cold().control.data_ptr() }.clone();

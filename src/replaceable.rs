@@ -18,9 +18,30 @@ impl<T> Replaceable<T> {
         Self { value: AtomicPtr::new(Box::into_raw(Box::new(value))), owns: PhantomData }
     }
 
+    /// No value yet: for statics, which [`get_or_init`](Self::get_or_init) fills.
+    #[cfg(all(unix, not(tidegate_loom)))]
+    pub(crate) const fn empty() -> Self {
+        Self { value: AtomicPtr::new(std::ptr::null_mut()), owns: PhantomData }
+    }
+
+    /// The value, made by `init` where there is none. Of several made at once, one stays.
+    #[cfg(all(unix, not(tidegate_loom)))]
+    pub(crate) fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
+        if self.value.load(Ordering::Acquire).is_null() {
+            let made = Box::into_raw(Box::new(init()));
+            let empty = std::ptr::null_mut();
+            if self.value.compare_exchange(empty, made, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // SAFETY: from `Box::into_raw` above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(made) });
+            }
+        }
+        self.get()
+    }
+
     #[inline]
     pub(crate) fn get(&self) -> &T {
-        // SAFETY: the pointer came from `Box::into_raw`, and no value is freed while `self` lives:
+        // SAFETY: not null: `empty` is only made for statics, whose users go through `get_or_init`. The
+        // pointer came from `Box::into_raw`, and no value is freed while `self` lives:
         // a replaced one is leaked, the last one is freed by `drop`, which borrows exclusively.
         unsafe { &*self.value.load(Ordering::Acquire) }
     }
@@ -35,8 +56,11 @@ impl<T> Replaceable<T> {
 
 impl<T> Drop for Replaceable<T> {
     fn drop(&mut self) {
-        // SAFETY: from `Box::into_raw`, and no reference from `get` outlives `self`.
-        drop(unsafe { Box::from_raw(*self.value.get_mut()) });
+        let value = *self.value.get_mut();
+        if !value.is_null() {
+            // SAFETY: from `Box::into_raw`, and no reference from `get` outlives `self`.
+            drop(unsafe { Box::from_raw(value) });
+        }
     }
 }
 

@@ -162,8 +162,6 @@ fn step(gate: &Gate, model: &mut Model, held: &mut Vec<Ticket>, op: &Op) -> Resu
                 model.release(ticket.weight(), outcome);
             }
         }
-        Op::Release(..) => {}
-        // Bare exits of dry run draw, so no model knows what they leave; the vectors hold their sum.
         Op::Enter if model.enforce => {
             let refusal = model.refusal(Priority::Critical, 1);
             prop_assert_eq!(gate.enter(None).err().map(|shed| shed.reason), refusal);
@@ -175,13 +173,14 @@ fn step(gate: &Gate, model: &mut Model, held: &mut Vec<Ticket>, op: &Op) -> Resu
                 Some(reason) => model.shed[Priority::Critical.level()][reason as usize] += 1,
             }
         }
-        Op::Enter => {}
         Op::Exit(outcome) if model.bare > 0 => {
             prop_assert!(gate.exit(outcome));
             model.release(1, outcome);
             model.bare -= 1;
         }
-        Op::Exit(_) => {}
+        // Nothing to release, or bare in dry run: those exits draw, so no model knows what they leave; the
+        // vectors hold their sum.
+        Op::Release(..) | Op::Enter | Op::Exit(_) => {}
         Op::Limit(limit) => {
             gate.set_limit(limit, None).unwrap();
             model.limit = limit;
