@@ -253,9 +253,15 @@ impl Inner {
         self.notify_if_empty();
     }
 
+    /// Where no bare entry was ever made, what is inside belongs to permits, which put it back without
+    /// checking: an exit must not touch it.
     #[inline]
     pub(crate) fn exit(&self, outcome: Outcome) -> bool {
-        if self.state.config.flags().has(Flags::DRY_RUN_SEEN) && self.draw_over() {
+        let flags = self.state.config.flags();
+        if !flags.has(Flags::BARE_SEEN) {
+            return self.exit_missing();
+        }
+        if flags.has(Flags::DRY_RUN_SEEN) && self.draw_over() {
             self.notify_if_empty();
             return true;
         }

@@ -127,7 +127,8 @@ impl Gate {
     }
 
     /// Leaves after [`enter`](Self::enter). `false`, counted and without effect, where nothing is
-    /// inside. An exit too many while others are inside cannot be told from one of theirs.
+    /// inside or nobody ever entered like that. An exit too many while others are inside cannot be told
+    /// from one of theirs.
     ///
     /// In dry run an exit does not know whether its entry was over the limit, so it draws, in
     /// proportion to what is inside. That is right for exponential service times, and exact on

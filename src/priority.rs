@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, MAX_LIMIT};
 
 /// How many priorities there are.
 pub(crate) const PRIORITIES: usize = 4;
@@ -171,7 +171,7 @@ impl Thresholds {
         })
     }
 
-    /// Checks the rules: the top threshold is the limit, a share is at most one, and what was set
+    /// Checks the rules: the top threshold is the limit, each is within its range, and what was set
     /// does not rise as importance falls. Shares are compared with shares and reserves with
     /// reserves, so the answer does not hang on rounding; a mixture is compared at `limit`.
     pub(crate) fn validate(&self, limit: u32) -> Result<(), ConfigError> {
@@ -180,10 +180,14 @@ impl Thresholds {
             let Some(threshold) = self.set[priority.level()] else {
                 continue;
             };
-            if let Threshold::Ppm(ppm) = threshold {
-                if ppm > PPM_ONE {
+            match threshold {
+                Threshold::Ppm(ppm) if ppm > PPM_ONE => {
                     return Err(ConfigError::Ppm { got: ppm.to_string() });
                 }
+                Threshold::Reserve(weight) if weight > MAX_LIMIT => {
+                    return Err(ConfigError::Reserve { got: weight.to_string() });
+                }
+                _ => {}
             }
             if priority == Priority::CriticalPlus
                 && !matches!(threshold, Threshold::Ppm(PPM_ONE) | Threshold::Reserve(0))

@@ -82,7 +82,8 @@ impl RetryWindow {
         if free == 0 || span_ns == 0 {
             return RetryAfter::Unknown;
         }
-        let wait_ns = u128::from(need) * u128::from(span_ns) / u128::from(free);
+        // Rounded up: zero means that there is room now.
+        let wait_ns = (u128::from(need) * u128::from(span_ns)).div_ceil(u128::from(free));
         let wait_ns = u64::try_from(wait_ns).unwrap_or(u64::MAX);
         RetryAfter::Known(Duration::from_nanos(wait_ns.max(streak_ns)))
     }
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(window.estimate(seen(1, 10, [0, 9, 0, 1]), Priority::Sheddable, 1), known(1.0));
         // Refused again and again for nine seconds.
         assert_eq!(window.estimate(seen(10, 110, [0, 99, 0, 1]), Priority::Sheddable, 1), known(9.0));
-        assert_eq!(window.estimate(seen(10, 110, [0, 99, 0, 2]), Priority::Sheddable, 1), known(10.0 / 11.0));
+        let ten_elevenths = RetryAfter::Known(Duration::from_nanos(909_090_910)); // 10 / 11 s, rounded up
+        assert_eq!(window.estimate(seen(10, 110, [0, 99, 0, 2]), Priority::Sheddable, 1), ten_elevenths);
     }
 
     #[test]

@@ -6,92 +6,117 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tidegate::{
-    Ask, ConfigError, Gate, ManualClock, Outcome, Priority, Reason, RetryAfter, Stats, Threshold, Thresholds,
-    Ticket, Weight, limit_from,
+    Ask, ConfigError, Gate, ManualClock, Outcome, OwnedPermit, Priority, Reason, RetryAfter, Stats,
+    Threshold, Thresholds, Weight, limit_from,
 };
 
 #[test]
 fn every_vector_holds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
-    let mut cases = 0;
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
     files.sort();
-    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "json")) {
-        let text = fs::read_to_string(file).unwrap();
-        let all: Value = serde_json::from_str(&text).unwrap();
+    let (mut cases, mut skipped) = (0, 0);
+    for file in files {
+        let all: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         for case in all.as_array().unwrap() {
-            run(case, &format!("{}: {}", file.file_name().unwrap().display(), case["name"]));
+            skipped += run(case, &format!("{}: {}", file.file_name().unwrap().display(), case["name"]));
             cases += 1;
         }
     }
-    assert!(cases > 40, "only {cases} cases were found");
+    println!("{cases} cases; Rust's types refuse {skipped} steps");
+    assert!(cases >= 60, "only {cases} cases were found");
 }
 
-fn run(case: &Value, name: &str) {
+/// Runs a case and returns how many of its steps Rust's types refuse.
+fn run(case: &Value, name: &str) -> usize {
     let clock = Arc::new(ManualClock::new(0));
     let config = &case["gate"];
-    let gate = match build(config, clock.clone()) {
-        Ok(gate) => gate,
-        Err(error) => return assert_eq!(kind(&error), config["expect"], "{name}: {error}"),
+    let gate = match (build(config, clock.clone()), config.get("expect")) {
+        (Ok(gate), None) => gate,
+        (Ok(_), Some(_)) => panic!("{name}: the gate was made"),
+        (Err(Unanswered::Inexpressible), Some(_)) => return 1,
+        (Err(Unanswered::Refused(error)), Some(expected)) => {
+            assert_eq!(&kind(&error), expected, "{name}: {error}");
+            return 0;
+        }
+        (Err(_), None) => panic!("{name}: the gate was not made"),
     };
-    assert!(config.get("expect").is_none(), "{name}: the gate was made");
     let mut permits = HashMap::new();
+    let mut skipped = 0;
     for (number, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         if let Some(at_ns) = step["at_ns"].as_u64() {
             clock.set(at_ns);
         }
-        let got = perform(&gate, &mut permits, step);
         let expected = &step["expect"];
+        let got = match answer(&gate, &mut permits, step) {
+            Ok(value) => value,
+            Err(Unanswered::Refused(error)) => kind(&error),
+            Err(Unanswered::Inexpressible) => {
+                assert_eq!(expected, &json!({"error": "argument"}), "{name}, step {number}: skipped");
+                skipped += 1;
+                continue;
+            }
+        };
         assert!(meets(&got, expected), "{name}, step {number}: {step}\n expected {expected}\n got {got}");
+    }
+    skipped
+}
+
+/// Why a call has no answer.
+enum Unanswered {
+    Refused(ConfigError),
+    /// The argument's type has no such value: this program could not be written.
+    Inexpressible,
+}
+
+impl From<ConfigError> for Unanswered {
+    fn from(error: ConfigError) -> Self {
+        Self::Refused(error)
     }
 }
 
-fn build(config: &Value, clock: Arc<ManualClock>) -> Result<Gate, ConfigError> {
-    let limit = limit(&config["limit"])?;
-    let mut builder = Gate::builder(config["name"].as_str().unwrap_or("vector"), limit)
+fn build(config: &Value, clock: Arc<ManualClock>) -> Result<Gate, Unanswered> {
+    let mut builder = Gate::builder(config["name"].as_str().unwrap_or("vector"), limit(&config["limit"])?)
         .thresholds(thresholds(&config["thresholds"])?)
         .enforce(config["enforce"].as_bool().unwrap_or(true))
         .clock(clock);
     if let Some(priority) = config["default_priority"].as_str() {
         builder = builder.default_priority(priority.parse()?);
     }
-    builder.build()
+    Ok(builder.build()?)
 }
 
-/// What a step came to, in the words of `expect`.
-fn perform(gate: &Gate, permits: &mut HashMap<String, Ticket>, step: &Value) -> Value {
-    match answer(gate, permits, step) {
-        Ok(value) => value,
-        Err(error) => kind(&error),
-    }
-}
+type Permits = HashMap<String, OwnedPermit>;
 
-fn answer(gate: &Gate, permits: &mut HashMap<String, Ticket>, step: &Value) -> Result<Value, ConfigError> {
+/// Makes a step's call; the answer is in the words of `expect`.
+fn answer(gate: &Gate, permits: &mut Permits, step: &Value) -> Result<Value, Unanswered> {
     let ok = json!({"ok": true});
     Ok(match step["op"].as_str().unwrap() {
-        "try_admit" => match gate.take(ask(step)?) {
-            Ok(ticket) => {
-                let over = ticket.over();
-                permits.insert(step["as"].as_str().unwrap_or_default().to_owned(), ticket);
-                if over { json!({"admitted": true, "over": true}) } else { json!({"admitted": true}) }
+        "try_admit" => match gate.try_admit_owned(ask(step)?) {
+            Ok(permit) => {
+                let over = permit.ticket().over();
+                let label = step["as"].as_str().expect("a permit has a label").to_owned();
+                assert!(permits.insert(label, permit).is_none(), "a label is given once: {step}");
+                json!({"admitted": true, "over": over})
             }
             Err(shed) => json!({"shed": shed.reason.name()}),
         },
         "release" => {
             let outcome = outcome(step)?;
             match permits.remove(step["permit"].as_str().unwrap()) {
-                Some(ticket) => {
-                    gate.put(ticket, outcome);
+                Some(permit) => {
+                    permit.release(outcome);
                     ok
                 }
-                // In Rust the permit is moved away: there is none to release again.
+                // The first release moved the permit away: there is none to release again.
                 None => json!({"error": "stale"}),
             }
         }
         "enter" => match gate.enter(None) {
-            Ok(()) => json!({"admitted": true}),
+            Ok(()) => json!({"admitted": true, "over": false}),
             Err(shed) => json!({"shed": shed.reason.name()}),
         },
         "exit" => json!({"ok": gate.exit(outcome(step)?)}),
@@ -121,14 +146,11 @@ fn answer(gate: &Gate, permits: &mut HashMap<String, Ticket>, step: &Value) -> R
     })
 }
 
-fn ask(step: &Value) -> Result<Ask, ConfigError> {
+fn ask(step: &Value) -> Result<Ask, Unanswered> {
     let priority = step["priority"].as_str().map(str::parse::<Priority>).transpose()?;
-    let weight = match &step["weight"] {
-        Value::Null => Weight::ONE,
-        value => match value.as_i64() {
-            Some(number) => Weight::new(number)?,
-            None => return Err(ConfigError::Weight { got: value.to_string() }),
-        },
+    let weight = match step.get("weight") {
+        Some(number) => Weight::new(whole(number)?)?,
+        None => Weight::ONE,
     };
     Ok(Ask::from(priority).weight(weight))
 }
@@ -137,18 +159,21 @@ fn outcome(step: &Value) -> Result<Outcome, ConfigError> {
     step["outcome"].as_str().map_or(Ok(Outcome::Success), str::parse)
 }
 
-fn limit(value: &Value) -> Result<u32, ConfigError> {
-    match value.as_i64() {
-        Some(number) => limit_from(number),
-        None => Err(ConfigError::Limit { got: value.to_string() }),
-    }
+fn limit(number: &Value) -> Result<u32, Unanswered> {
+    Ok(limit_from(whole(number)?)?)
 }
 
-fn thresholds(value: &Value) -> Result<Thresholds, ConfigError> {
+fn whole(number: &Value) -> Result<i64, Unanswered> {
+    number.as_i64().ok_or(Unanswered::Inexpressible)
+}
+
+fn thresholds(value: &Value) -> Result<Thresholds, Unanswered> {
     let mut thresholds = Thresholds::default();
     for (priority, threshold) in value.as_object().into_iter().flatten() {
-        let threshold = match threshold["reserve"].as_u64() {
-            Some(weight) => Threshold::Reserve(u32::try_from(weight).unwrap()),
+        let threshold = match threshold.get("reserve") {
+            Some(weight) => {
+                Threshold::Reserve(u32::try_from(whole(weight)?).map_err(|_| Unanswered::Inexpressible)?)
+            }
             None => Threshold::fraction(threshold.as_f64().unwrap())?,
         };
         thresholds = thresholds.with(priority.parse()?, threshold);
@@ -186,11 +211,14 @@ fn stats(stats: &Stats) -> Value {
     })
 }
 
-/// Whether `got` has all that is expected: maps may have more, seconds agree within a nanosecond.
+/// Whether `got` has all that is expected. Maps may have more, but an `over` that nobody expects is false;
+/// seconds agree within a nanosecond.
 fn meets(got: &Value, expected: &Value) -> bool {
     match (got, expected) {
         (Value::Object(got), Value::Object(expected)) => {
-            expected.iter().all(|(key, value)| got.get(key).is_some_and(|got| meets(got, value)))
+            let over = |of: &Map<String, Value>| of.get("over").is_some_and(|over| over == true);
+            over(got) == over(expected)
+                && expected.iter().all(|(key, value)| got.get(key).is_some_and(|got| meets(got, value)))
         }
         (Value::Number(got), Value::Number(expected)) => {
             let off = got.as_f64().unwrap() - expected.as_f64().unwrap();

@@ -39,9 +39,8 @@ def test_d25_one_gate_in_consecutive_loops() -> None:
 @pytest.mark.usefixtures("restless")
 def test_d25_one_gate_in_loops_of_several_threads_at_once() -> None:
     gate = Gate("db", limit=1)
-    refused = together(
-        *[lambda: asyncio.run(use(gate, times=200))] * 2, lambda: uvloop.run(use(gate, times=200))
-    )
+    runners = [asyncio.run, asyncio.run, uvloop.run]
+    refused = together(*[lambda run=run: run(use(gate, times=200)) for run in runners])
     stats = gate.stats()
     assert stats.high_water == 1
     assert admitted(stats) + sum(refused) == 600
