@@ -100,7 +100,6 @@ def assert_met(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.filterwarnings("ignore:a permit of gate:ResourceWarning")  # a script may end with permits out
 def test_vector(case: dict[str, Any]) -> None:
     clock = ManualClock()
     refused = case["gate"].get("expect", {}).get("error")
@@ -109,23 +108,32 @@ def test_vector(case: dict[str, Any]) -> None:
             made(case["gate"], clock)
         return
     script = Script(made(case["gate"], clock))
-    for number, step in enumerate(case["steps"]):
-        arguments = dict(step)
-        op, expected = arguments.pop("op"), arguments.pop("expect")
-        if "as" in arguments:
-            arguments["label"] = arguments.pop("as")
-        clock.set(arguments.pop("at_ns", clock.now_ns))
-        print(f"step {number}: {step}")
-        if expected.get("error") in ERRORS:
-            before = repr(script.gate), script.gate.thresholds, script.gate.stats().generation
-            with pytest.raises(ERRORS[expected["error"]]):
-                script.do(op, arguments)
-            assert (repr(script.gate), script.gate.thresholds, script.gate.stats().generation) == before
-            continue
-        found = script.do(op, arguments)
-        if op != "stats":
-            assert set(found) == set(expected)
-        assert_met(found, expected)
+    try:
+        for number, step in enumerate(case["steps"]):
+            print(f"step {number}: {step}")
+            clock.set(step.get("at_ns", clock.now_ns))
+            run(script, step)
+    finally:  # a script may end with permits out
+        for permit in script.permits.values():
+            permit.release()
+
+
+def run(script: Script, step: dict[str, Any]) -> None:
+    arguments = {name: value for name, value in step.items() if name not in ("at_ns", "op", "as", "expect")}
+    if "as" in step:
+        arguments["label"] = step["as"]
+    op, expected = step["op"], step["expect"]
+    if expected.get("error") in ERRORS:
+        gate = script.gate
+        before = repr(gate), gate.thresholds, gate.stats().generation
+        with pytest.raises(ERRORS[expected["error"]]):
+            script.do(op, arguments)
+        assert (repr(gate), gate.thresholds, gate.stats().generation) == before
+        return
+    found = script.do(op, arguments)
+    if op != "stats":
+        assert set(found) == set(expected)
+    assert_met(found, expected)
 
 
 def test_there_are_vectors() -> None:
