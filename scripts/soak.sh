@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Long storms, models and sanitizers: about ten minutes. `make soak` sets up .venv and calls this.
-# TIDEGATE_SOAK_SECONDS: the length of each storm (15).
+# TIDEGATE_SOAK_SECONDS: the length of the storms (120).
 
 set -u
 cd "$(dirname "$0")/.."
 
 python=${PYTHON:-.venv/bin/python}
-seconds=${TIDEGATE_SOAK_SECONDS:-15}
+seconds=${TIDEGATE_SOAK_SECONDS:-120}
 host=$(rustc -vV | sed -n 's/^host: //p')
 passed=0 failed=0 skipped=0
 
