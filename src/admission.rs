@@ -161,19 +161,38 @@ impl Inner {
     /// A refusal is counted; in dry run it is let in. A closed gate is closed in dry run too: closing
     /// is about the gate's life, not about load.
     #[cold]
-    fn refuse(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
-        let (place, shard) = self.shard();
-        if shed.reason == Reason::Closed || !self.state.config.flags().has(Flags::DRY_RUN) {
-            shard.count(place, Counter::Shed(shed.priority, shed.reason), 1);
-            return Err(shed);
+    fn refuse(&self, mut shed: Shed, entry: Entry) -> Result<Taken, Shed> {
+        if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
+            if self.enter_over(entry) {
+                self.count(Counter::WouldShed(shed.priority));
+                return Ok(Taken::of(shed.weight));
+            }
+            shed.reason = Reason::Closed;
         }
-        shard.count(place, Counter::WouldShed(shed.priority), 1);
+        self.count(Counter::Shed(shed.priority, shed.reason));
+        Err(shed)
+    }
+
+    /// Lets one in beyond the limit, unless the gate was closed since it was looked at. No swap of the word
+    /// would notice that, so it is looked at once more, after being counted inside: either this sees the
+    /// gate closed, or whoever closed it sees this inside (the fence pairs with that of `close`).
+    fn enter_over(&self, entry: Entry) -> bool {
         let over = match entry {
             Entry::Permit => &self.state.dry_run.over_permits,
             Entry::Bare => &self.state.dry_run.over_bare,
         };
         over.fetch_add(1, Ordering::Relaxed);
-        Ok(Taken::of(shed.weight))
+        fence(Ordering::SeqCst);
+        if !self.word.view(&self.state).closed() {
+            return true;
+        }
+        let left = over.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1));
+        if left.is_err() && self.word.put_checked(&self.state, 1).missing == 0 {
+            // A bare exit drew it meanwhile, and so left its own place in the word to be emptied here.
+            self.count_released(Outcome::Ignore, 1, self.now_if_timing());
+        }
+        self.notify_if_empty();
+        false
     }
 
     /// The time, where anybody wants to know it.
@@ -280,8 +299,7 @@ impl Inner {
             self.notify_if_empty();
             return true;
         }
-        let (place, shard) = self.shard();
-        shard.count(place, Counter::UnmatchedExit, 1);
+        self.count(Counter::UnmatchedExit);
         false
     }
 
@@ -335,10 +353,10 @@ impl Inner {
         self.word.view(&self.state).in_flight() == 0 && self.state.over_in_flight() == 0
     }
 
-    /// Counts a permit that was collected instead of released.
-    pub(crate) fn count_collected(&self) {
+    /// Counts one, away from the fast path.
+    pub(crate) fn count(&self, counter: Counter) {
         let (place, shard) = self.shard();
-        shard.count(place, Counter::Collected, 1);
+        shard.count(place, counter, 1);
     }
 
     pub(crate) fn totals(&self) -> Totals {

@@ -25,6 +25,20 @@ pub(crate) fn epoch() -> u32 {
     EPOCH.load(Ordering::Relaxed)
 }
 
+/// A process, told apart from those it is forked from. For bindings whose objects may be inherited by a child
+/// in which they mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process(u32);
+
+impl Process {
+    /// The process that asks.
+    #[must_use]
+    #[inline]
+    pub fn current() -> Self {
+        Self(epoch())
+    }
+}
+
 #[cfg(any(not(unix), tidegate_loom))]
 pub(crate) fn register(_gate: &Arc<Inner>) {}
 

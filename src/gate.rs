@@ -14,6 +14,7 @@ use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
 use crate::retry::Observation;
+use crate::shard::Counter;
 use crate::shed::{RetryAfter, Shed};
 use crate::state::Flags;
 use crate::stats::Stats;
@@ -151,7 +152,9 @@ impl Gate {
     /// How full the gate may be for each priority still to enter, most important first.
     #[must_use]
     pub fn thresholds(&self) -> [u32; PRIORITIES] {
-        self.inner.state.config.bounds()
+        // Under the lock, since a setter stores the four one by one.
+        let control = self.inner.cold().control.lock();
+        control.thresholds.at(control.limit)
     }
 
     /// Sets the limit, with `cause` for the [history](Self::limit_history). Once this has returned,
@@ -255,7 +258,7 @@ impl Gate {
     /// `max(need / (releases per second - admissions per second of more important work), the time
     /// for which this priority has been refused without an admission)`, where `need` is the weight
     /// that must leave before the request fits, and the rates are taken over the last 64 completions
-    /// or more. Zero when it would be admitted now.
+    /// or more. Zero when it would be admitted now, which in dry run is always.
     #[must_use]
     pub fn retry_after(&self, ask: impl Into<Ask>) -> RetryAfter {
         let inner = &*self.inner;
@@ -263,7 +266,13 @@ impl Gate {
         let priority = priority.unwrap_or(inner.default_priority);
         let view = inner.word.view(&inner.state);
         let threshold = inner.state.config.threshold(priority.level());
-        if view.closed() || weight.get() > threshold {
+        if view.closed() {
+            return RetryAfter::Never;
+        }
+        if !self.enforce() {
+            return RetryAfter::Known(Duration::ZERO);
+        }
+        if weight.get() > threshold {
             return RetryAfter::Never;
         }
         let wanted = u64::from(view.in_flight()) + u64::from(weight.get());
@@ -304,7 +313,7 @@ impl Gate {
         if self.is_inert(&ticket) {
             return;
         }
-        self.inner.count_collected();
+        self.inner.count(Counter::Collected);
         self.put(ticket, Outcome::Ignore);
     }
 }

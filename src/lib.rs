@@ -58,6 +58,7 @@ pub use clock::{Clock, ManualClock, MonotonicClock};
 pub use config::GateBuilder;
 pub use control::{LimitChange, limit_from};
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};
+pub use fork::Process;
 pub use gate::Gate;
 pub use histogram::Histogram;
 pub use outcome::Outcome;

@@ -142,8 +142,8 @@ impl fmt::Display for Threshold {
 
 /// The thresholds of the four priorities, as configured.
 ///
-/// What is not set has a default (1.0, 1.0, 0.9, 0.75), lowered where a more important priority
-/// was set lower still. Below a limit of 10 the default reserve of 0.1 rounds away to nothing.
+/// What is not set has a default (1.0, 1.0, 0.9, 0.75), lowered to what a more important priority and
+/// raised to what a less important one was set to. Below a limit of 10 the default reserve of 0.1 rounds away to nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thresholds {
     set: [Option<Threshold>; PRIORITIES],
@@ -166,7 +166,14 @@ impl Thresholds {
     pub fn at(&self, limit: u32) -> [u32; PRIORITIES] {
         let mut bound = limit;
         std::array::from_fn(|level| {
-            bound = bound.min(self.set[level].unwrap_or(DEFAULTS[level]).at(limit));
+            let threshold = self.set[level].map_or_else(
+                || {
+                    let below = self.set[level..].iter().flatten().map(|set| set.at(limit)).max();
+                    DEFAULTS[level].at(limit).max(below.unwrap_or(0))
+                },
+                |set| set.at(limit),
+            );
+            bound = bound.min(threshold);
             bound
         })
     }
@@ -232,6 +239,8 @@ mod tests {
         let half = Thresholds::default().with(Priority::SheddablePlus, Threshold::Ppm(500_000));
         assert_eq!(half.at(10), [10, 10, 5, 5]);
         assert!(half.validate(10).is_ok());
+        let all = Thresholds::default().with(Priority::Sheddable, Threshold::Ppm(PPM_ONE));
+        assert_eq!(all.at(10), [10; 4], "said for the least important, it holds for all");
     }
 
     #[test]

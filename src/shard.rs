@@ -197,9 +197,12 @@ impl Totals {
         }
     }
 
-    /// The occupancy integral in weight-microseconds, modulo 2^64.
+    /// The occupancy integral in weight-microseconds, modulo 2^63. Never negative: a change that was counted
+    /// after `now_us` was read would make it so by a moment, a clock set back by more.
     pub(crate) fn occupancy(shards: &[CachePadded<Shard>], now_us: u64) -> u64 {
-        shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.occupancy(now_us)))
+        let sum = shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.occupancy(now_us)));
+        #[allow(clippy::cast_possible_wrap)] // that is how a sum modulo 2^64 says that it is negative
+        u64::try_from(sum as i64).unwrap_or(0)
     }
 }
 
@@ -234,5 +237,9 @@ mod tests {
         let at = |now| Totals::occupancy(&shards, now);
         assert_eq!(at(30), 3 * 20 + 10);
         assert_eq!(at(40), 3 * 20 + 10 + 3 * 10);
+        first.flow(own, -3, 40);
+        second.flow(shared, 9, 200);
+        assert_eq!(at(199), 100 - 9, "counted after the clock was read: a moment short");
+        assert_eq!(at(0), 0, "a clock set back");
     }
 }

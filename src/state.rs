@@ -67,10 +67,6 @@ impl Config {
         self.thresholds[level].load(Ordering::Relaxed)
     }
 
-    pub(crate) fn bounds(&self) -> Bounds {
-        std::array::from_fn(|level| self.threshold(level))
-    }
-
     pub(crate) fn store_bounds(&self, bounds: Bounds) {
         for (cell, bound) in self.thresholds.iter().zip(bounds) {
             cell.store(bound, Ordering::Relaxed);
@@ -156,6 +152,8 @@ impl GateState {
         self.hot.high_water.store(0, Ordering::Relaxed);
         self.dry_run.over_permits.store(0, Ordering::Relaxed);
         self.dry_run.over_bare.store(0, Ordering::Relaxed);
+        // Exits of blocks that the parent entered find no bare entry here, and take nothing.
+        self.config.lower(Flags::BARE_SEEN);
         for shard in &self.shards {
             shard.empty();
         }

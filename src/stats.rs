@@ -26,7 +26,7 @@ pub struct Stats {
     pub unmatched_exits: u64,
     /// Permits that were collected instead of released.
     pub collected: u64,
-    /// The time integral of the weight in flight, in weight-microseconds; `None` without timing.
+    /// The time integral of the weight in flight, in weight-microseconds modulo 2^63; `None` without timing.
     /// Its difference over an interval, divided by the interval, is the mean weight in flight.
     pub occupancy_us: Option<u64>,
     pub(crate) totals: Totals,

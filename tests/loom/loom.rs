@@ -172,3 +172,24 @@ fn the_last_to_leave_wakes_the_drain() {
         assert_eq!(woken.load(std::sync::atomic::Ordering::Relaxed), 1);
     });
 }
+
+/// In dry run an entry beyond the limit and a drain: either it is inside and the drain waits, or it is refused.
+#[test]
+fn a_drain_never_ends_before_the_last_is_out() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::builder("model", 0).enforce(false).build().unwrap());
+        let (held, drained) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let (holds, ends) = (Arc::clone(&held), Arc::clone(&drained));
+        race(
+            &gate,
+            move |gate| {
+                if gate.take(CRITICAL).is_ok() {
+                    holds.store(1, Ordering::SeqCst); // and keeps it
+                }
+            },
+            move |gate| gate.on_drained(Box::new(move || ends.store(1, Ordering::SeqCst))),
+        );
+        let (held, drained) = (held.load(Ordering::SeqCst), drained.load(Ordering::SeqCst));
+        assert_eq!(held + drained, 1, "held {held}, drained {drained}");
+    });
+}

@@ -61,9 +61,9 @@ fn child_starts_empty() {
         assert!(gate.is_inert(&ticket));
         gate.put(ticket, Outcome::Success);
         drop(held.take());
-        assert!(!gate.exit(Outcome::Success), "the parent's entry is not the child's to leave");
-        assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (0, 1));
         let own: Vec<_> = (0..5).map(|_| gate.try_admit(CRITICAL).unwrap()).collect();
+        assert!(!gate.exit(Outcome::Success), "the parent's entry is not the child's to leave");
+        assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (5, 1));
         assert!(gate.try_admit(CRITICAL).is_err());
         drop(own);
         assert_eq!((gate.in_flight(), gate.stats().released(Outcome::Success)), (0, 5));

@@ -143,15 +143,20 @@ struct Model {
 impl Model {
     fn threshold(&self, priority: Priority) -> u32 {
         let defaults = [1_000_000, 1_000_000, 900_000, 750_000].map(Threshold::Ppm);
-        (0..=priority.level())
-            .map(|level| match self.set[level].unwrap_or(defaults[level]) {
-                Threshold::Ppm(ppm) => {
-                    u32::try_from((u64::from(self.limit) * u64::from(ppm)).div_ceil(1_000_000)).unwrap()
-                }
-                Threshold::Reserve(weight) => self.limit.saturating_sub(weight),
-            })
-            .min()
-            .unwrap()
+        let weight = |threshold| match threshold {
+            Threshold::Ppm(ppm) => {
+                u32::try_from((u64::from(self.limit) * u64::from(ppm)).div_ceil(1_000_000)).unwrap()
+            }
+            Threshold::Reserve(weight) => self.limit.saturating_sub(weight),
+        };
+        let own = |level: usize| match self.set[level] {
+            Some(set) => weight(set),
+            // A default gives way to what is set: to the largest below it, and (by the minimum) above it.
+            None => (level..4)
+                .filter_map(|below| self.set[below].map(weight))
+                .fold(weight(defaults[level]), u32::max),
+        };
+        (0..=priority.level()).map(own).min().unwrap()
     }
 
     fn fits(&self, priority: Priority, weight: u32) -> bool {
@@ -398,9 +403,11 @@ impl<'a> Pair<'a> {
 
     fn retry_after(&self, priority: Priority, weight: u32) {
         let answer = self.gate.retry_after(Ask::from(priority).weight(Weight::new(weight).unwrap()));
-        let never = self.model.closed || weight > self.model.threshold(priority);
+        // Dry run admits whatever it is asked.
+        let open = self.model.dry_run && !self.model.closed;
+        let never = !open && (self.model.closed || weight > self.model.threshold(priority));
         assert_eq!(answer == RetryAfter::Never, never, "{answer:?}");
-        let now = !never && self.model.fits(priority, weight);
+        let now = open || !never && self.model.fits(priority, weight);
         assert_eq!(answer == RetryAfter::Known(Duration::ZERO), now, "{answer:?}");
     }
 

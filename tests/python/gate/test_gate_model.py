@@ -71,8 +71,13 @@ class Model(RuleBasedStateMachine):
 
     def bounds(self) -> list[int]:
         found, most = [], self.limit
-        for level, default in zip(LEVELS, DEFAULTS, strict=True):
-            most = min(most, bound(self.given.get(level, default), self.limit))
+        for place, (level, default) in enumerate(zip(LEVELS, DEFAULTS, strict=True)):
+            if level in self.given:
+                own = bound(self.given[level], self.limit)
+            else:  # a default gives way to what is given, below it and above it
+                below = [bound(self.given[lower], self.limit) for lower in LEVELS[place:] if lower in self.given]
+                own = max([bound(default, self.limit), *below])
+            most = min(most, own)
             found.append(most)
         return found
 
