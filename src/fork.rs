@@ -4,11 +4,10 @@
 //! release. So in the child every gate is empty, its counters start at zero, and permits taken before
 //! the fork are inert: they carry the epoch of their process, which the child has moved on.
 //!
-//! Locks need more than unlocking. A thread of the parent that was queued for a lock at the moment of
-//! the fork is still in `parking_lot`'s queue for that address, and the child would hand it the lock.
-//! So the child puts every lock's content into a new lock at a new address and leaves the old one
-//! behind. The forking thread holds each gate's control lock across the fork, so that the content is
-//! never half changed.
+//! A lock may be held, at the moment of the fork, by a thread that does not exist in the child. So the
+//! child puts every lock's content into a new lock and leaves the old one behind. The forking thread
+//! holds each gate's control lock across the fork, so that the content is never half changed. (Nobody
+//! queues for a lock: see `sync`.)
 //!
 //! Lock order: the registry, then gates in registry order. Nothing else ever holds two.
 
@@ -51,10 +50,9 @@ mod unix {
 
     use std::sync::{Once, Weak};
 
-    use parking_lot::Mutex;
-
     use super::{Arc, EPOCH, Inner, Ordering};
     use crate::replaceable::Replaceable;
+    use crate::sync::Mutex;
 
     #[derive(Default)]
     struct Registry {
@@ -99,11 +97,11 @@ mod unix {
     extern "C" fn in_parent() {
         let lock = registry();
         // SAFETY: `prepare` locked it in this thread and forgot the guard.
-        let mut registry = unsafe { lock.make_guard_unchecked() };
+        let mut registry = unsafe { lock.raw().make_guard_unchecked() };
         let held = std::mem::take(&mut registry.held);
         for gate in &held {
             // SAFETY: as above.
-            unsafe { gate.cold().control.force_unlock() };
+            unsafe { gate.cold().control.raw().force_unlock() };
         }
         drop(registry);
         drop(held); // possibly the last owner of a gate: without the lock
@@ -114,13 +112,13 @@ mod unix {
         crate::thread::forget_other_threads();
         let old = registry();
         // SAFETY: `prepare` locked it in this thread, the only one there is, and forgot the guard.
-        let old = unsafe { &mut *old.data_ptr() };
+        let old = unsafe { &mut *old.raw().data_ptr() };
         let held = std::mem::take(&mut old.held);
         let gates = std::mem::take(&mut old.gates);
         REGISTRY.replace_leaking(Mutex::new(Registry { gates, held: Vec::new() }));
         for gate in &held {
             // SAFETY: as above.
-            let control = unsafe { &*gate.cold().control.data_ptr() }.clone();
+            let control = unsafe { &*gate.cold().control.raw().data_ptr() }.clone();
             gate.start_anew(control);
         }
     }

@@ -8,6 +8,7 @@ use crate::admission::{Entry, Inner};
 use crate::ask::Ask;
 use crate::config::GateBuilder;
 use crate::control::{Control, LimitChange, limit_from};
+use crate::drain::DrainId;
 use crate::error::ConfigError;
 use crate::fork;
 use crate::outcome::Outcome;
@@ -238,9 +239,17 @@ impl Gate {
 
     /// Closes the gate and has `callback` called once everything inside has left: now, or by
     /// the call that releases the last of it. No lock is held during the call.
-    pub fn on_drained(&self, callback: Box<dyn FnOnce() + Send>) {
+    #[allow(clippy::must_use_candidate)] // who waits for good needs no id
+    pub fn on_drained(&self, callback: Box<dyn FnOnce() + Send>) -> DrainId {
         self.close();
-        self.inner.cold().drain.when_empty(callback, || self.inner.is_empty());
+        self.inner.cold().drain.when_empty(callback, || self.inner.is_empty())
+    }
+
+    /// Forgets a callback given to [`on_drained`](Self::on_drained), which then is not called any more.
+    /// `false` where it was called already, or is about to be.
+    #[allow(clippy::must_use_candidate)] // it is forgotten either way
+    pub fn forget_drained(&self, id: DrainId) -> bool {
+        self.inner.cold().drain.forget(id)
     }
 }
 

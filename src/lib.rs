@@ -57,6 +57,7 @@ pub use ask::{Ask, Weight};
 pub use clock::{Clock, ManualClock, MonotonicClock};
 pub use config::GateBuilder;
 pub use control::{LimitChange, limit_from};
+pub use drain::DrainId;
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};
 pub use fork::Process;
 pub use gate::Gate;

@@ -23,9 +23,7 @@
 //! - **Threads beyond the sixteenth share counters**, which costs each count a locked instruction, not
 //!   exactness.
 //! - **After a fork** the child's gates are empty and inherited permits inert, by `pthread_atfork`: a raw
-//!   `clone` system call or `vfork` runs no handlers. If another thread stood inside
-//!   `parking_lot`'s queue for the nanoseconds around the fork, a child that then contends for a lock
-//!   in the same bucket could wait for it; only setters, draining and `retry_after` lock at all.
+//!   `clone` system call or `vfork` runs no handlers.
 //! - **Signal handlers** must not use a gate: counting is not re-entrant on one thread.
 //! - **2^29 changes of the configuration** while one admission is stalled between its load and its swap
 //!   would let it rest on the oldest.

@@ -86,6 +86,40 @@ fn unsaid() -> Outcome {
 /// Dropped while its thread unwinds it counts as [`Outcome::Ignore`], otherwise as
 /// [`Outcome::Success`]. `std::mem::forget` keeps its weight in flight for ever: see
 /// [`limitations`](crate::limitations).
+///
+/// It is released once and does not outlive its gate:
+///
+/// ```
+/// # use tidegate::{Gate, Outcome, Priority};
+/// let gate = Gate::new("db", 1)?;
+/// let permit = gate.try_admit(Priority::Critical)?;
+/// permit.release(Outcome::Success);
+/// drop(gate);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Releasing it twice does not compile,
+///
+/// ```compile_fail,E0382
+/// # use tidegate::{Gate, Outcome, Priority};
+/// let gate = Gate::new("db", 1)?;
+/// let permit = gate.try_admit(Priority::Critical)?;
+/// permit.release(Outcome::Success);
+/// permit.release(Outcome::Success);
+/// drop(gate);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// nor does keeping it longer than the gate. [`OwnedPermit`] is for that.
+///
+/// ```compile_fail,E0505
+/// # use tidegate::{Gate, Outcome, Priority};
+/// let gate = Gate::new("db", 1)?;
+/// let permit = gate.try_admit(Priority::Critical)?;
+/// drop(gate);
+/// permit.release(Outcome::Success);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping a permit gives its room back at once"]
 pub struct Permit<'a> {
@@ -122,6 +156,27 @@ impl Drop for Permit<'_> {
 }
 
 /// A permit that keeps its gate alive, for work that outlives the borrow. Otherwise as [`Permit`].
+///
+/// ```
+/// # use tidegate::{Gate, Outcome, Priority};
+/// let gate = Gate::new("db", 1)?;
+/// let permit = gate.try_admit_owned(Priority::Critical)?;
+/// drop(gate);
+/// permit.release(Outcome::Success);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It too is released once:
+///
+/// ```compile_fail,E0382
+/// # use tidegate::{Gate, Outcome, Priority};
+/// let gate = Gate::new("db", 1)?;
+/// let permit = gate.try_admit_owned(Priority::Critical)?;
+/// drop(gate);
+/// permit.release(Outcome::Success);
+/// permit.release(Outcome::Success);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping a permit gives its room back at once"]
 pub struct OwnedPermit {

@@ -3,8 +3,45 @@
 
 #[cfg(not(tidegate_loom))]
 mod real {
-    pub(crate) use parking_lot::{Condvar, Mutex};
+    use std::thread;
+    use std::time::Duration;
+
+    use crossbeam_utils::Backoff;
+
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+    /// `parking_lot`'s mutex, without its queue. The queues of all its locks are one table of nodes that lie
+    /// on the waiting threads' stacks. A forked child inherits the table, but the C library gives those
+    /// stacks to the child's own threads: whoever queues there after that can lose its wake-up. So nobody
+    /// queues: what these locks guard takes less than a microsecond, or a fork.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(parking_lot::const_mutex(value))
+        }
+
+        pub(crate) fn lock(&self) -> parking_lot::MutexGuard<'_, T> {
+            let backoff = Backoff::new();
+            loop {
+                if let Some(guard) = self.0.try_lock() {
+                    return guard;
+                }
+                if backoff.is_completed() {
+                    thread::sleep(Duration::from_micros(50)); // it may be a fork that holds it
+                } else {
+                    backoff.snooze();
+                }
+            }
+        }
+
+        /// For the handlers of a fork, which keep it locked without a guard.
+        #[cfg(unix)]
+        pub(crate) fn raw(&self) -> &parking_lot::Mutex<T> {
+            &self.0
+        }
+    }
 }
 
 #[cfg(tidegate_loom)]
@@ -23,14 +60,6 @@ mod real {
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().expect("no model panics while it holds a lock")
         }
-    }
-
-    /// loom's condition variable with `parking_lot`'s surface, as far as the models need it.
-    #[derive(Debug, Default)]
-    pub(crate) struct Condvar;
-
-    impl Condvar {
-        pub(crate) fn notify_all(&self) {}
     }
 }
 

@@ -10,6 +10,10 @@
 The limit is per process. See the README for how to choose one, and ``tidegate demo`` for what it does.
 """
 
+# The first two are for native code, which must not be the one to import them: an import in the middle of a
+# drain lets in signal handlers that drain, too, and a fork that finds it half done.
+from tidegate import _drain as _drain
+from tidegate import _guard as _guard
 from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed, TidegateError
 from tidegate._names import Outcome, Priority, Reason

@@ -49,13 +49,15 @@ async def _on_asyncio(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC
         except RuntimeError:
             pass  # the loop was closed meanwhile: nobody waits any more
 
-    gate._on_drained(wake)
+    waiting = gate._on_drained(wake)
     try:
         # Not wait_for, which before 3.12 can swallow a cancellation.
         async with asyncio.timeout(timeout):
             await woken.wait()
     except TimeoutError:
         pass  # it may have drained all the same: at this moment, or before a timeout of 0
+    finally:
+        gate._forget_drained(waiting)
     return drained
 
 
@@ -73,7 +75,10 @@ async def _on_trio(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC109
         except trio.RunFinishedError:
             pass  # as above
 
-    gate._on_drained(wake)
-    with trio.move_on_after(float("inf") if timeout is None else timeout):
-        await woken.wait()
+    waiting = gate._on_drained(wake)
+    try:
+        with trio.move_on_after(float("inf") if timeout is None else timeout):
+            await woken.wait()
+    finally:
+        gate._forget_drained(waiting)
     return drained

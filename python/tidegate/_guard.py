@@ -8,8 +8,8 @@ before the body of a coroutine or generator has run.
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def _guarded(gate: Gate, function: _Function, priority: PriorityLike | None, wei
     if not callable(function):
         raise TypeError(f"guard needs a function, got {function!r} ({type(function).__name__})")
 
+    import inspect  # a large module, for those who decorate
+
     admit = functools.partial(gate.admit, priority=priority, weight=weight)
     kind = _code_owner(function)
     if inspect.isasyncgenfunction(kind):
@@ -47,6 +49,8 @@ def _guarded(gate: Gate, function: _Function, priority: PriorityLike | None, wei
         wrapper = _coroutine(admit, function)
     elif inspect.isgeneratorfunction(kind):
         wrapper = _generator(admit, function)
+        if kind.__code__.co_flags & inspect.CO_ITERABLE_COROUTINE:
+            wrapper = types.coroutine(wrapper)
     else:
         wrapper = _function(admit, function)
     return functools.update_wrapper(wrapper, function)
@@ -56,6 +60,8 @@ def _code_owner(function: _Function) -> _Function:
     """The function whose code tells the kind: behind partials, and behind an object's ``__call__``."""
     while isinstance(function, functools.partial):
         function = function.func
+    import inspect
+
     if inspect.isroutine(function) or inspect.isclass(function):
         return function
     return type(function).__call__

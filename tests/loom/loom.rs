@@ -6,6 +6,7 @@
 #![cfg(tidegate_loom)]
 #![allow(unsafe_code)] // loom's cell, which is how it sees unordered accesses
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
@@ -43,23 +44,59 @@ fn never_above_the_limit() {
     });
 }
 
-/// The gate orders what one holder did before what the next one does.
+/// The gate orders what one holder did before what the next one does, with permits
 #[test]
 fn a_holder_sees_what_the_holder_before_did() {
     loom::model(|| {
         let gate = gate(1);
-        let cell = Arc::new(loom::cell::UnsafeCell::new(0));
-        let visit = |cell: Arc<loom::cell::UnsafeCell<u32>>| {
+        let work = Work::default();
+        let visit = |work: Work| {
             move |gate: &Gate| {
                 if let Ok(permit) = gate.try_admit(CRITICAL) {
-                    // loom reports any two accesses that are not ordered.
-                    cell.with_mut(|value| unsafe { *value += 1 });
+                    work.add_one();
                     drop(permit);
                 }
             }
         };
-        race(&gate, visit(Arc::clone(&cell)), visit(cell));
+        race(&gate, visit(work.clone()), visit(work));
     });
+}
+
+/// and with bare entries.
+#[test]
+fn a_bare_holder_sees_what_the_holder_before_did() {
+    loom::model(|| {
+        let gate = gate(1);
+        let work = Work::default();
+        let visit = |work: Work| {
+            move |gate: &Gate| {
+                if gate.enter(None).is_ok() {
+                    work.add_one();
+                    assert!(gate.exit(Outcome::Success));
+                }
+            }
+        };
+        race(&gate, visit(work.clone()), visit(work));
+    });
+}
+
+/// What is done inside: loom reports any two accesses to it that nothing orders.
+#[derive(Clone, Default)]
+struct Work(Arc<UnsafeCell<u32>>);
+
+// SAFETY: whether it is touched by one thread at a time is what the models find out.
+unsafe impl Send for Work {}
+
+impl Work {
+    fn add_one(&self) {
+        // SAFETY: loom sees to it that nobody else is at it.
+        self.0.with_mut(|done| unsafe { *done += 1 });
+    }
+
+    fn done(&self) -> u32 {
+        // SAFETY: as above.
+        self.0.with(|done| unsafe { *done })
+    }
 }
 
 #[test]
@@ -72,6 +109,57 @@ fn no_permit_is_lost() {
         let stats = gate.stats();
         assert_eq!((stats.admitted(CRITICAL), stats.released(Outcome::Success)), (2, 2));
         let _both = (gate.try_admit(CRITICAL).unwrap(), gate.try_admit(CRITICAL).unwrap());
+    });
+}
+
+/// Whoever is seen to have left is seen counted.
+#[test]
+fn a_release_is_counted_before_it_is_seen() {
+    loom::model(|| {
+        let gate = gate(1);
+        let ticket = gate.take(CRITICAL).unwrap();
+        race(
+            &gate,
+            move |gate| gate.put(ticket, Outcome::Overload),
+            |gate| {
+                if gate.in_flight() == 0 {
+                    assert_eq!(gate.stats().released(Outcome::Overload), 1);
+                }
+            },
+        );
+    });
+}
+
+/// In every reading no more has left than entered.
+#[test]
+fn a_reading_never_has_more_released_than_admitted() {
+    loom::model(|| {
+        let gate = gate(1);
+        race(
+            &gate,
+            |gate| drop(gate.try_admit(CRITICAL).unwrap()),
+            |gate| {
+                let stats = gate.stats();
+                assert!(stats.released(Outcome::Success) <= stats.admitted(CRITICAL));
+            },
+        );
+    });
+}
+
+/// Permits and bare entries put back into the same count, the one without and the other with a check.
+#[test]
+fn permits_and_bare_entries_share_the_count() {
+    loom::model(|| {
+        let gate = gate(2);
+        race(
+            &gate,
+            |gate| drop(gate.try_admit(CRITICAL).unwrap()),
+            |gate| {
+                gate.enter(None).unwrap();
+                assert!(gate.exit(Outcome::Success));
+            },
+        );
+        assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (0, 0));
     });
 }
 
@@ -152,25 +240,52 @@ fn a_priority_never_takes_a_reserve() {
     });
 }
 
-/// Leaving one by one, two kinds of entries: whoever is last wakes those who drain.
+/// Leaving one by one, two kinds of entries: whoever is last wakes those who drain, and they see what was done
+/// inside.
 #[test]
 fn the_last_to_leave_wakes_the_drain() {
-    loom::model(|| {
-        let gate = Arc::new(Gate::builder("model", 1).enforce(false).build().unwrap());
-        let (counted, over) = (gate.take(CRITICAL).unwrap(), gate.take(CRITICAL).unwrap());
-        assert!(over.over());
-        let woken = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
-        let wake = std::sync::Arc::clone(&woken);
-        gate.on_drained(Box::new(move || {
-            wake.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        }));
-        race(
-            &gate,
-            move |gate| gate.put(counted, Outcome::Success),
-            move |gate| gate.put(over, Outcome::Success),
-        );
-        assert_eq!(woken.load(std::sync::atomic::Ordering::Relaxed), 1);
-    });
+    for enforced_limit in [1, 2] {
+        loom::model(move || {
+            let gate = Gate::builder("model", enforced_limit).enforce(false).build().unwrap();
+            let gate = Arc::new(gate);
+            let (first, second) = (gate.take(CRITICAL).unwrap(), gate.take(CRITICAL).unwrap());
+            assert_eq!((first.over(), second.over()), (false, enforced_limit == 1));
+            let work = [Work::default(), Work::default()];
+            let woken = Woken::when_drained(&gate, work.clone());
+            let [one, other] = work;
+            race(
+                &gate,
+                move |gate| {
+                    one.add_one();
+                    gate.put(first, Outcome::Success);
+                },
+                move |gate| {
+                    other.add_one();
+                    gate.put(second, Outcome::Success);
+                },
+            );
+            assert_eq!(woken.times(), 1);
+        });
+    }
+}
+
+/// Closing while the last one leaves, in the word or beyond it: somebody notices that it was the last.
+#[test]
+fn a_close_against_the_last_to_leave() {
+    for limit in [0, 1] {
+        loom::model(move || {
+            let gate = Arc::new(Gate::builder("model", limit).enforce(false).build().unwrap());
+            let ticket = gate.take(CRITICAL).unwrap();
+            assert_eq!(ticket.over(), limit == 0);
+            let mut woken = None;
+            race(
+                &gate,
+                move |gate| gate.put(ticket, Outcome::Success),
+                |gate| woken = Some(Woken::when_drained(gate, [])),
+            );
+            assert_eq!(woken.unwrap().times(), 1);
+        });
+    }
 }
 
 /// In dry run an entry beyond the limit and a drain: either it is inside and the drain waits, or it is refused.
@@ -187,9 +302,29 @@ fn a_drain_never_ends_before_the_last_is_out() {
                     holds.store(1, Ordering::SeqCst); // and keeps it
                 }
             },
-            move |gate| gate.on_drained(Box::new(move || ends.store(1, Ordering::SeqCst))),
+            move |gate| _ = gate.on_drained(Box::new(move || ends.store(1, Ordering::SeqCst))),
         );
         let (held, drained) = (held.load(Ordering::SeqCst), drained.load(Ordering::SeqCst));
         assert_eq!(held + drained, 1, "held {held}, drained {drained}");
     });
+}
+
+/// How often a drained gate's callback was called.
+struct Woken(std::sync::Arc<std::sync::atomic::AtomicU32>);
+
+impl Woken {
+    /// Closes `gate`, and once it is drained looks at what was done inside.
+    fn when_drained<const N: usize>(gate: &Gate, work: [Work; N]) -> Self {
+        let woken = Self(std::sync::Arc::default()); // loom's would be one more thing to interleave
+        let times = std::sync::Arc::clone(&woken.0);
+        gate.on_drained(Box::new(move || {
+            assert!(work.iter().all(|work| work.done() == 1));
+            times.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }));
+        woken
+    }
+
+    fn times(&self) -> u32 {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
 }

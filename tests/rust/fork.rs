@@ -3,11 +3,13 @@
 
 #![allow(unsafe_code)] // fork and waitpid
 
+mod common;
+
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tidegate::{Gate, Outcome, Priority};
+use tidegate::{Gate, Outcome, Priority, Thresholds};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -19,9 +21,9 @@ fn main() {
 #[cfg(unix)]
 fn main() {
     let checks: [(&str, fn()); 3] = [
-        ("a child starts empty and inherited permits are inert", child_starts_empty),
-        ("an inherited configuration stays", configuration_stays),
-        ("locks held by other threads at the fork do not stop the child", locks_are_replaced),
+        ("d09_a_child_starts_empty_and_inherited_permits_are_inert", child_starts_empty),
+        ("d09_an_inherited_configuration_stays", configuration_stays),
+        ("d09_locks_in_use_at_the_fork_do_not_stop_the_child", locks_are_replaced),
     ];
     for (name, check) in checks {
         check();
@@ -101,40 +103,57 @@ fn configuration_stays() {
     }
 }
 
-/// While threads of the parent fight over every lock, many children use them all, from two threads.
+/// While threads of the parent fight over every lock, and wait, many children use them all, from two threads,
+/// and find no change half made.
 #[cfg(unix)]
 fn locks_are_replaced() {
     let gate = Gate::new("fork", 2).unwrap();
-    let _inside = gate.try_admit(CRITICAL).unwrap();
+    let draining = Gate::new("draining", 2).unwrap();
+    let inside = (gate.try_admit(CRITICAL).unwrap(), draining.try_admit(CRITICAL).unwrap());
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    gate.set_limit(2, None).unwrap();
-                    let _ = gate.retry_after(CRITICAL);
-                    // Construction takes the registry's lock.
-                    drop(Gate::new("passing", 1).unwrap());
+        for number in 0..4 {
+            let (gate, draining, stop) = (&gate, &draining, &stop);
+            scope.spawn(move || {
+                for round in (0..).take_while(|_| !stop.load(Ordering::Relaxed)) {
+                    gate.set_limit(2 + (round + number) % 100, None).unwrap();
+                    use_locks(gate);
+                    assert!(!draining.drain(Some(Duration::from_micros(50))), "a permit is inside");
                 }
             });
         }
+        let _end = common::Raise(&stop);
         for _ in 0..200 {
             in_child(|| {
+                let last = gate.limit_history().last().map_or(2, |change| change.to);
+                assert_eq!((gate.limit(), gate.thresholds()), (last, Thresholds::default().at(last)));
                 std::thread::scope(|scope| {
                     for _ in 0..2 {
                         scope.spawn(|| {
-                            for limit in 1..50 {
+                            for limit in 1..20 {
                                 gate.set_limit(limit, None).unwrap();
-                                let _ = gate.retry_after(CRITICAL);
+                                use_locks(&gate);
+                                assert!(
+                                    draining.drain(Some(Duration::from_secs(5))),
+                                    "nothing of the child's"
+                                );
                             }
-                            drop(Gate::new("the child's own", 1).unwrap());
                         });
                     }
                 });
-                assert!(gate.drain(Some(Duration::from_secs(5))));
+                assert!(gate.drain(None));
             });
         }
-        stop.store(true, Ordering::Relaxed);
     });
-    assert_eq!(gate.limit(), 2);
+    drop(inside);
+    assert!(gate.try_admit(CRITICAL).is_ok() && draining.drain(Some(Duration::ZERO)));
+}
+
+#[cfg(unix)]
+fn use_locks(gate: &Gate) {
+    gate.set_enforce(true);
+    gate.set_thresholds(Thresholds::default()).unwrap();
+    let _ = (gate.retry_after(CRITICAL), gate.limit_history());
+    // Construction takes the registry's lock.
+    drop(Gate::new("passing", 1).unwrap());
 }

@@ -176,14 +176,16 @@ fn sheds_as_the_birth_death_chain_says_with_thresholds() {
         let service = Service::Exponential;
         let shares = simulate(&gate, &clock, numbers("offered"), service, false, shed, seed);
         for priority in Priority::ALL {
-            let expected = numbers("shed")[priority.level()];
             let (mean, error) = shares[priority.level()];
-            let off = (mean - expected).abs();
-            // Rows of 10^-4 see a handful of sheds; their error cannot be below one event.
-            let least = 1.0 / (BATCHES * BATCH / 10) as f64;
-            assert!(
-                off <= 3.0 * error.max(least),
-                "{row}, {priority}, seed {seed}: {mean:.6} +- {error:.6}, exactly {expected:.6}"
+            // A share of 10^-4 is a handful of sheds, of which the batches may show none: its error is
+            // not less than one event among those of the priority.
+            let offered = numbers("offered");
+            let arrivals = (BATCHES * BATCH) as f64 * offered[priority.level()] / offered.iter().sum::<f64>();
+            let error = error.max(1.0 / arrivals);
+            assert_within(
+                &format!("{row}, {priority}, seed {seed}"),
+                (mean, error),
+                numbers("shed")[priority.level()],
             );
         }
     }
@@ -201,7 +203,12 @@ fn dry_run_would_shed_as_erlang_b_says() {
             (Service::Exponential, true), // bare exits draw: exact for this service alone
         ];
         for (service, bare) in entries {
-            let (gate, clock) = built(&row["limit"], false);
+            // Built so, or switched on live.
+            let live = seed % 2 == 0;
+            let (gate, clock) = built(&row["limit"], live);
+            if live {
+                gate.set_enforce(false);
+            }
             let offered = [0.0, row["offered"].as_f64().unwrap(), 0.0, 0.0];
             let would = |priority| gate.stats().would_shed(priority);
             let shares = simulate(&gate, &clock, offered, service, bare, would, seed);

@@ -69,16 +69,6 @@ impl Door {
         slf.get().core.enter(priority).map_err(|refused| shed::error(slf, refused))
     }
 
-    #[inline]
-    pub(crate) fn exit(
-        &self,
-        _class: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) {
-        self.core.exit(self.outcomes.of(exception));
-    }
-
     /// For sheds, which keep the door they were turned away from.
     fn retry_after(
         &self,

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
-use tidegate::Thresholds;
+use tidegate::{DrainId, Thresholds};
 
 use crate::admission::Admission;
 use crate::arguments;
@@ -40,7 +40,7 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 ///     TypeError: A value has the wrong type.
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Gate {
-    door: Py<Door>,
+    pub(crate) door: Py<Door>,
     pub(crate) bindings: Bindings,
     entering: Py<Ready>,
 }
@@ -154,15 +154,9 @@ impl Gate {
         self.entering.clone_ref(py)
     }
 
-    fn __aexit__(
-        &self,
-        py: Python<'_>,
-        class: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<Ready>> {
-        self.door.get().exit(class, exception, traceback);
-        Ready::done(py)
+    #[classattr]
+    fn __aexit__() -> Prebound {
+        Prebound::AEXIT
     }
 
     /// An admission to enter with ``with`` or ``async with``, or to await. Holds nothing until then.
@@ -285,9 +279,9 @@ impl Gate {
     }
 
     /// Closes the gate; ``callback()`` is called once everything inside has left, by whoever
-    /// releases the last of it, in any thread.
-    fn _on_drained(&self, callback: Py<PyAny>) {
-        self.core().on_drained(Box::new(move || {
+    /// releases the last of it, in any thread. Returns what ``_forget_drained`` takes.
+    fn _on_drained(&self, callback: Py<PyAny>) -> u64 {
+        let id = self.core().on_drained(Box::new(move || {
             // At interpreter exit nobody waits any more.
             Python::try_attach(|py| {
                 if let Err(error) = callback.call0(py) {
@@ -295,6 +289,12 @@ impl Gate {
                 }
             });
         }));
+        id.to_u64()
+    }
+
+    /// Forgets a callback that nobody waits for any more.
+    fn _forget_drained(&self, waiting: u64) {
+        self.core().forget_drained(DrainId::from_u64(waiting));
     }
 
     /// A reading of all counters.

@@ -7,6 +7,21 @@ use tidegate::{ConfigError, Outcome, Priority, Reason};
 
 const MODULE: &str = "tidegate._names";
 
+/// A value that is made once and kept. It is made before the cell is locked to keep it: making it may run
+/// Python, and with that a signal handler, a finalizer or another thread's fork, which would find the lock
+/// held for ever. Of several made at once, one is kept.
+pub(crate) fn once<'py, T: Send + Sync>(
+    py: Python<'py>,
+    cell: &'static PyOnceLock<T>,
+    make: impl FnOnce() -> PyResult<T>,
+) -> PyResult<&'py T> {
+    if cell.get(py).is_none() {
+        let value = make()?;
+        let _ = cell.set(py, value);
+    }
+    Ok(cell.get(py).expect("set above, by this thread or another"))
+}
+
 /// An object of the Python half, imported when first needed.
 pub(crate) fn imported<'py>(
     py: Python<'py>,
@@ -14,7 +29,7 @@ pub(crate) fn imported<'py>(
     module: &str,
     name: &str,
 ) -> PyResult<&'py Bound<'py, PyAny>> {
-    let object = cell.get_or_try_init(py, || py.import(module)?.getattr(name).map(Bound::unbind))?;
+    let object = once(py, cell, || py.import(module)?.getattr(name).map(Bound::unbind))?;
     Ok(object.bind(py))
 }
 
@@ -26,8 +41,8 @@ impl Members {
         Self(PyOnceLock::new())
     }
 
-    fn get(&self, py: Python<'_>, class: &str, names: &[&str], at: usize) -> PyResult<Py<PyAny>> {
-        let members = self.0.get_or_try_init(py, || {
+    fn get(&'static self, py: Python<'_>, class: &str, names: &[&str], at: usize) -> PyResult<Py<PyAny>> {
+        let members = once(py, &self.0, || {
             let class = py.import(MODULE)?.getattr(class)?;
             names.iter().map(|name| class.call1((name,)).map(Bound::unbind)).collect::<PyResult<_>>()
         })?;

@@ -8,7 +8,7 @@
 //! | `Shed` of another gate | ignore: the resource was not reached |
 //! | not an `Exception` (cancellation, generator exit, interrupt) | ignore |
 //! | `concurrent.futures.CancelledError` | ignore |
-//! | an exception group | overload if any of its leaves is, ignore if all are, else success |
+//! | an exception group | overload if any of its leaves is, ignore if all are, else success; as far as its first thousand members |
 //! | any other | success: the resource answered |
 //!
 //! Nothing here may fail, because a permit is waiting to be released: what cannot be found out is
@@ -17,11 +17,14 @@
 use pyo3::exceptions::{PyBaseException, PyException, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyMapping, PyType};
+use pyo3::types::{PyMapping, PyTuple, PyType};
 use tidegate::Outcome;
 
 use crate::arguments;
-use crate::names::shed_class;
+use crate::names::{imported, shed_class};
+
+/// Members of groups that are looked at.
+const MEMBERS: usize = 1_000;
 
 /// The exceptions that a gate's owner gave a meaning.
 #[derive(Default)]
@@ -63,21 +66,25 @@ impl Outcomes {
         if exception.is_none() { Outcome::Success } else { self.of_exception(exception) }
     }
 
+    /// Looks through groups without recursion: they may be nested deeper than a stack is, share members a
+    /// thousandfold, or contain themselves.
     #[cold]
     fn of_exception(&self, exception: &Bound<'_, PyAny>) -> Outcome {
-        let py = exception.py();
-        if let Some(outcome) = self.given_for(&exception.get_type()) {
-            return outcome;
-        }
-        if let Some(outcome) = self.of_group(exception) {
-            return outcome;
-        }
-        if exception.is_instance_of::<PyTimeoutError>() {
-            return Outcome::Overload;
-        }
-        let shed = shed_class(py).and_then(|shed| exception.is_instance(shed)).unwrap_or(false);
-        if shed || !exception.is_instance_of::<PyException>() || is_cancelled_future(exception) {
-            return Outcome::Ignore;
+        let mut all_ignored = true;
+        let mut left = vec![exception.clone()];
+        for _ in 0..MEMBERS {
+            let Some(exception) = left.pop() else {
+                return if all_ignored { Outcome::Ignore } else { Outcome::Success };
+            };
+            let given = self.given_for(&exception.get_type());
+            if given.is_none() && unpack(&exception, &mut left) {
+                continue;
+            }
+            match given.unwrap_or_else(|| of_single(&exception)) {
+                Outcome::Overload => return Outcome::Overload,
+                Outcome::Success => all_ignored = false,
+                Outcome::Ignore => {}
+            }
         }
         Outcome::Success
     }
@@ -91,24 +98,32 @@ impl Outcomes {
             .iter()
             .find_map(|base| self.given.iter().find(|(given, _)| base.is(given)).map(|&(_, outcome)| outcome))
     }
+}
 
-    fn of_group(&self, exception: &Bound<'_, PyAny>) -> Option<Outcome> {
-        static GROUP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = exception.py();
-        let group = crate::names::imported(py, &GROUP, "builtins", "BaseExceptionGroup").ok()?;
-        if !exception.is_instance(group).unwrap_or(false) {
-            return None;
-        }
-        let mut all_ignored = true;
-        for leaf in exception.getattr("exceptions").ok()?.try_iter().ok()?.flatten() {
-            match self.of_exception(&leaf) {
-                Outcome::Overload => return Some(Outcome::Overload),
-                Outcome::Success => all_ignored = false,
-                Outcome::Ignore => {}
-            }
-        }
-        Some(if all_ignored { Outcome::Ignore } else { Outcome::Success })
+/// The outcome of an exception that is no group.
+fn of_single(exception: &Bound<'_, PyAny>) -> Outcome {
+    if exception.is_instance_of::<PyTimeoutError>() {
+        return Outcome::Overload;
     }
+    let shed = shed_class(exception.py()).and_then(|shed| exception.is_instance(shed)).unwrap_or(false);
+    if shed || !exception.is_instance_of::<PyException>() || is_cancelled_future(exception) {
+        return Outcome::Ignore;
+    }
+    Outcome::Success
+}
+
+/// Adds the members of a group; `false` where the exception is none.
+fn unpack<'py>(exception: &Bound<'py, PyAny>, members: &mut Vec<Bound<'py, PyAny>>) -> bool {
+    static GROUP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let Ok(group) = imported(exception.py(), &GROUP, "builtins", "BaseExceptionGroup") else { return false };
+    if !exception.is_instance(group).unwrap_or(false) {
+        return false;
+    }
+    // The attribute as BaseExceptionGroup has it, a tuple: a subclass may answer with anything.
+    let own = group.getattr("exceptions").and_then(|own| own.call_method1("__get__", (exception,)));
+    let Ok(own) = own.and_then(|own| Ok(own.cast_into::<PyTuple>()?)) else { return false };
+    members.extend(own.iter().take(MEMBERS));
+    true
 }
 
 /// `concurrent.futures.CancelledError` is an `Exception`; it can only be one where its module is loaded.

@@ -9,6 +9,7 @@ use pyo3::sync::PyOnceLock;
 
 use crate::admission::Admission;
 use crate::door::Door;
+use crate::names::once;
 use crate::permit::Permit;
 
 #[pyclass(frozen, module = "tidegate._native")]
@@ -26,7 +27,7 @@ impl Ready {
     #[inline]
     pub(crate) fn done(py: Python<'_>) -> PyResult<Py<Self>> {
         static DONE: PyOnceLock<Py<Ready>> = PyOnceLock::new();
-        Ok(DONE.get_or_try_init(py, || Py::new(py, Self(When::Done)))?.clone_ref(py))
+        Ok(once(py, &DONE, || Py::new(py, Self(When::Done)))?.clone_ref(py))
     }
 
     /// Enters the door each time it is awaited. It has no state either, so a gate needs but one.

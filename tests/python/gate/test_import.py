@@ -28,7 +28,9 @@ def test_nothing_is_imported_that_import_can_do_without() -> None:
     assert {name for name in modules if name.startswith("tidegate")} == {
         "tidegate",
         "tidegate._context",
+        "tidegate._drain",
         "tidegate._errors",
+        "tidegate._guard",
         "tidegate._names",
         "tidegate._native",
     }

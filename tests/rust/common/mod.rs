@@ -1,7 +1,9 @@
-//! What several tests need: a seeded generator and a standard error.
+//! What several tests need: a seeded generator, a standard error, an end for other threads.
 
 #![allow(dead_code)] // each test uses a part
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // numbers of a test are small
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A small seeded generator (xorshift64*, Vigna 2016), so that a seed gives the same run for ever.
 pub(crate) struct Rng(u64);
@@ -46,4 +48,13 @@ pub(crate) fn mean_and_error(batches: &[f64]) -> (f64, f64) {
     let mean = batches.iter().sum::<f64>() / n;
     let variance = batches.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
     (mean, (variance / n).sqrt())
+}
+
+/// Sets a flag when dropped: so that threads which run until it is set end where a check fails, too.
+pub(crate) struct Raise<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
