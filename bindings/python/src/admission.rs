@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use tidegate::Ask;
 
 use crate::door::Door;
+use crate::once_flag::OnceFlag;
 use crate::permit::Permit;
 use crate::ready::Ready;
 
@@ -19,7 +20,7 @@ use crate::ready::Ready;
 pub(crate) struct Admission {
     door: Py<Door>,
     ask: Ask,
-    entered: AtomicBool,
+    entered: OnceFlag,
     /// The permit to release at the end of the block, owned; null until then. Stored once, by whoever set
     /// `entered`: a lock for that would cost as much as the admission.
     permit: AtomicPtr<ffi::PyObject>,
@@ -27,12 +28,12 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) fn new(door: Py<Door>, ask: Ask) -> Self {
-        Self { door, ask, entered: AtomicBool::new(false), permit: AtomicPtr::new(ptr::null_mut()) }
+        Self { door, ask, entered: OnceFlag::new(), permit: AtomicPtr::new(ptr::null_mut()) }
     }
 
     #[inline]
     pub(crate) fn admit(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
-        if self.entered.swap(true, Ordering::AcqRel) {
+        if !self.entered.set(py) {
             return Err(PyRuntimeError::new_err(
                 "this admission was already entered; call gate.admit() anew for each entry",
             ));
@@ -70,6 +71,11 @@ impl Drop for Admission {
 
 #[pymethods]
 impl Admission {
+    fn __repr__(&self) -> String {
+        let state = if self.entered.is_set() { "entered" } else { "not entered: it holds nothing" };
+        format!("<Admission to gate {:?}: {state}>", self.door.get().core.name())
+    }
+
     fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Permit>> {
         self.enter(py)
     }

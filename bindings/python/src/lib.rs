@@ -11,6 +11,7 @@ mod context;
 mod door;
 mod gate;
 mod names;
+mod once_flag;
 mod outcome;
 mod permit;
 mod prebound;

@@ -1,12 +1,11 @@
 //! Permits in Python: released exactly once, also by the garbage collector.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use pyo3::exceptions::{PyResourceWarning, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use tidegate::{Outcome, Ticket};
 
 use crate::door::Door;
+use crate::once_flag::OnceFlag;
 use crate::{arguments, names};
 
 /// The right to use the resource once. Release it, or use it as a context manager.
@@ -14,20 +13,20 @@ use crate::{arguments, names};
 pub(crate) struct Permit {
     door: Py<Door>,
     ticket: Ticket,
-    released: AtomicBool,
+    released: OnceFlag,
 }
 
 impl Permit {
     #[inline]
     pub(crate) fn new(door: Py<Door>, ticket: Ticket) -> Self {
-        Self { door, ticket, released: AtomicBool::new(false) }
+        Self { door, ticket, released: OnceFlag::new() }
     }
 
     /// Whether this call was the one that released it.
     #[inline]
-    pub(crate) fn give_back(&self, outcome: Outcome) -> bool {
+    pub(crate) fn give_back(&self, py: Python<'_>, outcome: Outcome) -> bool {
         let core = &self.door.get().core;
-        let first = !self.released.swap(true, Ordering::AcqRel) && !core.is_inert(&self.ticket);
+        let first = self.released.set(py) && !core.is_inert(&self.ticket);
         if first {
             core.put(self.ticket, outcome);
         }
@@ -37,7 +36,7 @@ impl Permit {
     /// Ends a block: the exception, if any, tells the outcome.
     #[inline]
     pub(crate) fn end(&self, exception: &Bound<'_, PyAny>) {
-        self.give_back(self.door.get().outcomes.of(exception));
+        self.give_back(exception.py(), self.door.get().outcomes.of(exception));
     }
 }
 
@@ -64,15 +63,15 @@ impl Permit {
     /// Whether it was given back, or belongs to this process's parent.
     #[getter]
     fn released(&self) -> bool {
-        self.released.load(Ordering::Acquire) || self.door.get().core.is_inert(&self.ticket)
+        self.released.is_set() || self.door.get().core.is_inert(&self.ticket)
     }
 
     /// Gives the permit back and says what its work came to: "success", "overload" or "ignore". A second
     /// call does nothing. Returns whether this call was the one that released it.
     #[pyo3(signature = (outcome=None), text_signature = "($self, outcome='success')")]
-    fn release(&self, outcome: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    fn release(&self, py: Python<'_>, outcome: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let outcome = outcome.map_or(Ok(Outcome::Success), arguments::outcome)?;
-        Ok(self.give_back(outcome))
+        Ok(self.give_back(py, outcome))
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -110,7 +109,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if *self.released.get_mut() {
+        if self.released.is_set() {
             return;
         }
         let door = self.door.get();
