@@ -78,6 +78,9 @@ impl Inner {
         if !config.enforce {
             state.config.raise(Flags::DRY_RUN_ON);
         }
+        if config.bare_entries {
+            state.config.raise(Flags::CHECKED);
+        }
         let cells = if config.timing { PRIORITIES * BUCKETS } else { 0 };
         Self {
             word: Word::Local,
@@ -100,7 +103,7 @@ impl Inner {
         };
         let weight = ask.weight.get();
         if entry == Entry::Bare && !self.state.config.flags().has(Flags::BARE_SEEN) {
-            self.state.config.raise(Flags::BARE_SEEN);
+            self.state.config.raise(Flags::BARE);
         }
         let since_ns = self.now_if_timing();
         let (taken, over) = match self.decide(priority, weight) {
@@ -212,7 +215,7 @@ impl Inner {
         }
         if ticket.over() {
             self.put_over();
-        } else if self.state.config.flags().has(Flags::BARE_SEEN) {
+        } else if self.state.config.flags().has(Flags::CHECKED) {
             self.put_checked(ticket, outcome, now_ns);
         } else {
             self.count_released(outcome, ticket.weight(), now_ns);

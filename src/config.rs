@@ -18,6 +18,7 @@ pub struct GateBuilder {
     pub(crate) default_priority: Priority,
     pub(crate) enforce: bool,
     pub(crate) timing: bool,
+    pub(crate) bare_entries: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -30,6 +31,7 @@ impl GateBuilder {
             default_priority: Priority::default(),
             enforce: true,
             timing: false,
+            bare_entries: false,
             clock: Arc::new(MonotonicClock),
         }
     }
@@ -55,6 +57,14 @@ impl GateBuilder {
     /// Whether to measure how long permits are held: two clock readings each, and 32 KiB a gate.
     pub fn timing(mut self, timing: bool) -> Self {
         self.timing = timing;
+        self
+    }
+
+    /// Whether [`Gate::enter`] will be used. Then permits are put back by a checked swap from the start, and
+    /// an exit too many does no harm to the count at any moment. Without it they are from the first bare
+    /// entry on (see [`limitations`](crate::limitations)).
+    pub fn bare_entries(mut self, bare_entries: bool) -> Self {
+        self.bare_entries = bare_entries;
         self
     }
 

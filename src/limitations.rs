@@ -10,7 +10,8 @@
 //!   of a block, use a [`Permit`](crate::Permit).
 //! - **The first bare entry ever, with an exit too many, while a permit is being released**: if all of that
 //!   falls into the nanoseconds between the release's look at the gate and its subtraction, the count wraps and
-//!   the gate stays full. It takes an exit without its entry, at that moment.
+//!   the gate stays full. A gate built with [`bare_entries`](crate::GateBuilder::bare_entries) has no such
+//!   moment; Python's gates are.
 //! - **Bare exits in dry run draw** whether their entry was over the limit, in proportion to what is
 //!   inside. On average that is right for exponential service times only. Permits are exact.
 //! - **Bare entries have no latency.** With timing on they are part of the occupancy integral, from

@@ -46,8 +46,13 @@ impl Flags {
     pub(crate) const DRY_RUN_SEEN: Self = Self(1 << 1);
     /// Dry run, switched on.
     pub(crate) const DRY_RUN_ON: Self = Self(Self::DRY_RUN.0 | Self::DRY_RUN_SEEN.0);
-    /// A bare entry was made: weight in the word may belong to no permit.
+    /// A bare entry was made in this process: an exit may belong to one.
     pub(crate) const BARE_SEEN: Self = Self(1 << 2);
+    /// Bare entries are to be expected: an exit too many may take what a permit puts back, so permits
+    /// check. Once raised it stays.
+    pub(crate) const CHECKED: Self = Self(1 << 3);
+    /// What the first bare entry raises.
+    pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
 
     #[inline]
     pub(crate) fn has(self, other: Self) -> bool {

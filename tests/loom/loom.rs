@@ -328,3 +328,22 @@ impl Woken {
         self.0.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
+
+/// The first bare entry, an exit too many, and a permit on its way out: the count never wraps.
+#[test]
+fn an_exit_too_many_against_a_release() {
+    loom::model(|| {
+        let gate = Arc::new(Gate::builder("model", 2).bare_entries(true).build().unwrap());
+        let ticket = gate.take(CRITICAL).unwrap();
+        race(
+            &gate,
+            move |gate| gate.put(ticket, Outcome::Success),
+            |gate| {
+                gate.enter(None).unwrap();
+                assert!(gate.exit(Outcome::Success));
+                gate.exit(Outcome::Success);
+            },
+        );
+        assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (0, 1));
+    });
+}

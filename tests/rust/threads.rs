@@ -246,7 +246,7 @@ fn d34_every_attempt_is_counted_once_by_any_number_of_threads() {
     for _ in 0..5 {
         together(40, |number| {
             let mut rng = Rng::new(number + 1);
-            for _ in 0..5_000 {
+            for _ in 0..20_000 {
                 tried.fetch_add(1, Ordering::Relaxed);
                 let _ = gate.try_admit(Priority::ALL[rng.below(4) as usize]);
             }
@@ -352,28 +352,26 @@ fn a_drained_callback_may_use_the_gate() {
     });
 }
 
-/// What was forgotten is not called, whatever it owns.
+/// A forgotten callback is not called, even if the gate's last permit is in it and leaves with it.
 #[test]
 fn a_forgotten_callback_is_not_called() {
     in_time(|| {
-        let gate = Gate::new("drain", 2).unwrap();
-        let first = gate.try_admit_owned(CRITICAL).unwrap();
+        let gate = Gate::new("drain", 1).unwrap();
+        let last = gate.try_admit_owned(CRITICAL).unwrap();
         let called = Arc::new(AtomicU32::new(0));
-        let count = |by: u32| {
+        let by = |number: u32| {
             let called = Arc::clone(&called);
-            move || _ = called.fetch_add(by, Ordering::SeqCst)
+            move || _ = called.fetch_add(number, Ordering::SeqCst)
         };
-        // It owns another gate's last permit, whose release calls back in its turn.
-        let other = Gate::new("owned", 1).unwrap();
-        let permit = other.try_admit_owned(CRITICAL).unwrap();
-        other.on_drained(Box::new(count(100)));
-        let forgotten = gate.on_drained(Box::new(move || drop(permit)));
-        let kept = gate.on_drained(Box::new(count(1)));
-        assert!(gate.forget_drained(forgotten) && !gate.forget_drained(forgotten));
-        assert_eq!(called.load(Ordering::SeqCst), 100);
-        drop(first);
-        assert_eq!(called.load(Ordering::SeqCst), 101);
-        assert!(!gate.forget_drained(kept));
+        let kept = gate.on_drained(Box::new(by(1)));
+        let forget = by(100);
+        let forgotten = gate.on_drained(Box::new(move || {
+            drop(last);
+            forget();
+        }));
+        assert!(gate.forget_drained(forgotten));
+        assert!(!gate.forget_drained(forgotten) && !gate.forget_drained(kept));
+        assert_eq!((called.load(Ordering::SeqCst), gate.in_flight()), (1, 0));
     });
 }
 

@@ -76,7 +76,8 @@ impl Gate {
         let mut builder = tidegate::Gate::builder(&label, arguments::limit(limit)?)
             .thresholds(arguments::thresholds(thresholds)?)
             .enforce(enforce)
-            .timing(timing);
+            .timing(timing)
+            .bare_entries(true);
         if let Some(priority) = default_priority {
             builder = builder.default_priority(arguments::priority(priority)?);
         }
