@@ -54,18 +54,23 @@ impl Drain {
 
     /// Waits until `empty` holds or `deadline` has passed, and says whether it holds. The thread is
     /// listed before it looks, and a release that empties the gate calls [`notify`](Self::notify)
-    /// after that: it cannot fall between the look and the wait.
+    /// after that: it cannot fall between the look and the wait. It is listed anew each time it was woken,
+    /// since being woken took it off the list and the gate may not be empty for the blink of an entry that
+    /// finds it closed.
     pub(crate) fn wait(&self, deadline: Option<Instant>, empty: impl Fn() -> bool) -> bool {
-        let id = self.list(Waiter::Thread(thread::current()));
-        while !empty() {
-            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => thread::park(),
-                Some(left) if left.is_zero() => break,
-                Some(left) => thread::park_timeout(left),
+        loop {
+            let id = self.list(Waiter::Thread(thread::current()));
+            let emptied = empty();
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let done = emptied || left.is_some_and(|left| left.is_zero());
+            if !done {
+                left.map_or_else(thread::park, thread::park_timeout);
+            }
+            self.forget(id);
+            if done {
+                return emptied;
             }
         }
-        self.forget(id);
-        empty()
     }
 
     /// Has `callback` called, without any lock, once `empty` holds: at the latest by whoever makes

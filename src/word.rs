@@ -34,7 +34,7 @@
 
 use crate::priority::PRIORITIES;
 use crate::state::GateState;
-use crate::sync::{Ordering, fence};
+use crate::sync::Ordering;
 
 const GENERATION_MASK: u64 = (1 << 29) - 1;
 const CLOSED: u64 = 1 << 29;
@@ -216,15 +216,11 @@ impl Word {
     }
 }
 
-/// Whether taking `weight` out of `before` emptied a closed word. Whoever waits for that must see
-/// what the earlier holders did, hence the Acquire: paid only here.
+/// Whether taking `weight` out of `before` emptied a closed word. What the earlier holders did is seen by
+/// whoever then looks at the word again, before waking those who wait for it.
 #[inline]
 fn drained(before: View, weight: u32) -> bool {
-    let drained = before.closed() && before.in_flight() == weight;
-    if drained {
-        fence(Ordering::Acquire);
-    }
-    drained
+    before.closed() && before.in_flight() == weight
 }
 
 /// The integers that a priority's decision rests on: the thresholds, the first of which is the limit.

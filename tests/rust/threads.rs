@@ -312,6 +312,35 @@ fn a_drain_is_woken_by_the_last_release() {
     });
 }
 
+/// In dry run, against entries that find the gate closed when they are in already: whoever waits is woken
+/// again, and nobody is inside once it has been told that nobody is.
+#[test]
+fn a_drain_against_entries_beyond_the_limit() {
+    in_time(|| {
+        for _ in rounds(2_000) {
+            let gate = Gate::builder("drain", 0).enforce(false).build().unwrap();
+            let (drained, start) = (AtomicBool::new(false), Barrier::new(3));
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        start.wait();
+                        while !gate.closed() {
+                            if let Ok(permit) = gate.try_admit(CRITICAL) {
+                                assert!(!drained.load(Ordering::SeqCst), "inside a drained gate");
+                                drop(permit);
+                            }
+                        }
+                    });
+                }
+                start.wait();
+                assert!(gate.drain(None));
+                drained.store(true, Ordering::SeqCst);
+            });
+            assert_eq!(gate.stats().over_in_flight, 0);
+        }
+    });
+}
+
 /// No lock is held while a drain waits: everything else goes on meanwhile.
 #[test]
 fn a_drain_holds_no_lock() {
