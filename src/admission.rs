@@ -136,7 +136,7 @@ impl Inner {
         }
     }
 
-    #[cold]
+    #[inline(always)]
     fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
         let limit = self.state.config.limit();
         let reason = if view.closed() {
@@ -163,17 +163,23 @@ impl Inner {
 
     /// A refusal is counted; in dry run it is let in. A closed gate is closed in dry run too: closing
     /// is about the gate's life, not about load.
-    #[cold]
-    fn refuse(&self, mut shed: Shed, entry: Entry) -> Result<Taken, Shed> {
+    #[inline(always)]
+    fn refuse(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
         if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
-            if self.enter_over(entry) {
-                self.count(Counter::WouldShed(shed.priority));
-                return Ok(Taken::of(shed.weight));
-            }
-            shed.reason = Reason::Closed;
+            return self.refuse_in_dry_run(shed, entry);
         }
         self.count(Counter::Shed(shed.priority, shed.reason));
         Err(shed)
+    }
+
+    #[cold]
+    fn refuse_in_dry_run(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
+        if self.enter_over(entry) {
+            self.count(Counter::WouldShed(shed.priority));
+            return Ok(Taken::of(shed.weight));
+        }
+        self.count(Counter::Shed(shed.priority, Reason::Closed));
+        Err(Shed { reason: Reason::Closed, ..shed })
     }
 
     /// Lets one in beyond the limit, unless the gate was closed since it was looked at. No swap of the word
@@ -356,7 +362,8 @@ impl Inner {
         self.word.view(&self.state).in_flight() == 0 && self.state.over_in_flight() == 0
     }
 
-    /// Counts one, away from the fast path.
+    /// Counts one.
+    #[inline]
     pub(crate) fn count(&self, counter: Counter) {
         let (place, shard) = self.shard();
         shard.count(place, counter, 1);
