@@ -256,7 +256,7 @@ impl Inner {
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
     /// and a bare exit in dry run may have drawn it. Then what is missing is taken from what is
     /// left on the other side, so that all that entered has left in the end.
-    #[cold]
+    #[inline(never)] // the other way out stays small
     fn put_checked(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
         let left = self.word.put_checked(&self.state, ticket.weight());
         let (place, shard) = self.shard();
