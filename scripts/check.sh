@@ -1,39 +1,13 @@
 #!/usr/bin/env bash
 # Format, lints, types, docs and the rules of the house. `make check` sets up .venv and calls this.
-#
-# Every step runs, also after one that failed; a step's output is shown if it fails. The last line sums up.
-# A step that needs something this machine lacks is skipped, and says so.
 
 set -u
 cd "$(dirname "$0")/.."
+. scripts/steps.sh
 
 export PYO3_PYTHON="$PWD/.venv/bin/python"
 # Also what is not tracked yet, without what is ignored.
 mapfile -t FILES < <(git ls-files --cached --others --exclude-standard 2>/dev/null)
-
-passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-
-# step NAME COMMAND...: runs the command; it passes if that succeeds.
-step() {
-    local name=$1
-    shift
-    if "$@" >"$log" 2>&1; then
-        echo "ok       $name"
-        passed=$((passed + 1))
-    else
-        echo "FAILED   $name"
-        sed 's/^/    /' "$log"
-        failed=$((failed + 1))
-    fi
-}
-
-# skip NAME REASON
-skip() {
-    echo "SKIPPED  $1: $2"
-    skipped=$((skipped + 1))
-}
 
 # --- the steps that need more than a command ---------------------------------------------------
 
@@ -99,5 +73,4 @@ for file in "${FILES[@]}"; do
     esac
 done
 
-echo "check: $passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+summary check

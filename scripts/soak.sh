@@ -4,38 +4,28 @@
 
 set -u
 cd "$(dirname "$0")/.."
+. scripts/steps.sh
 
 python=${PYTHON:-.venv/bin/python}
 seconds=${TIDEGATE_SOAK_SECONDS:-120}
 host=$(rustc -vV | sed -n 's/^host: //p')
-passed=0 failed=0 skipped=0
-
-# step NAME COMMAND...: runs the command and shows its last lines if it fails.
-step() {
-    local name=$1 log
-    shift
-    log=$(mktemp)
-    if "$@" >"$log" 2>&1; then
-        echo "ok       $name"
-        passed=$((passed + 1))
-    else
-        echo "FAILED   $name"
-        tail -n 60 "$log" | sed 's/^/    /'
-        failed=$((failed + 1))
-    fi
-    rm -f "$log"
-}
-
-skip() {
-    echo "SKIPPED  $1: $2"
-    skipped=$((skipped + 1))
-}
 
 # Unstable, hence the bootstrap. std is not rebuilt, hence a storm that needs none of its orderings.
+sanitizer="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"
 tsan() {
-    env RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
-        TSAN_OPTIONS=halt_on_error=1 \
+    env RUSTC_BOOTSTRAP=1 RUSTFLAGS="$sanitizer" TSAN_OPTIONS=halt_on_error=1 \
         cargo test --locked --target "$host" --target-dir target/tsan "$@"
+}
+
+# Asked of an empty program, so that an error of ours is a failure and not a machine that lacks something.
+sanitizer_runs() {
+    local program
+    program=$(mktemp)
+    # shellcheck disable=SC2086 # the flags are words
+    echo 'fn main() {}' | RUSTC_BOOTSTRAP=1 rustc $sanitizer --target "$host" -o "$program" - && "$program"
+    local code=$?
+    rm -f "$program"
+    return $code
 }
 
 finds_the_planted_race() {
@@ -50,16 +40,15 @@ for _ in 1 2 3 4 5; do
     step "forks" cargo test --locked --release --test fork
 done
 
-if tsan --no-run >/dev/null 2>&1; then
+if sanitizer_runs >/dev/null 2>&1; then
     step "ThreadSanitizer finds a planted race" finds_the_planted_race
     step "ThreadSanitizer on a storm" tsan --test sanitized
 else
-    skip "ThreadSanitizer" "this toolchain cannot build with it (try it: RUSTC_BOOTSTRAP=1, -Zsanitizer=thread)"
+    skip "ThreadSanitizer" "this toolchain or machine cannot run a program built with it"
 fi
 
 for _ in 1 2 3 4 5; do
     step "Python's threads, loops and forks" "$python" -m pytest tests/python/gate
 done
 
-echo "soak: $passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+summary soak

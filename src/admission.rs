@@ -4,7 +4,8 @@
 //! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
 //!   high-water mark, count. Where timing is on the clock is read before the swap.
 //! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
-//! - Release: count, then subtract. A permit that is seen gone has been counted.
+//! - Release: count, then subtract, so a permit that is seen gone has been counted. Where bare entries are to
+//!   be expected: subtract what is there, then count what was found.
 //!
 //! The way in and out is inlined into its callers: a ticket then travels in registers, and through
 //! memory it costs as much again as both atomic operations.
@@ -74,7 +75,7 @@ pub(crate) enum Entry {
 impl Inner {
     pub(crate) fn new(config: GateBuilder, control: Control) -> Self {
         let state = Box::new(GateState::new());
-        state.config.store_bounds(control.thresholds.at(control.limit));
+        state.config.store_thresholds(control.thresholds.at(control.limit));
         if !config.enforce {
             state.config.raise(Flags::DRY_RUN_ON);
         }
@@ -93,8 +94,7 @@ impl Inner {
             clock: config.clock,
         }
     }
-    // Inlined into the caller, so that a ticket travels in registers: through memory it costs as much
-    // again as both atomic operations.
+
     #[inline(always)]
     pub(crate) fn admit(&self, ask: Ask, entry: Entry) -> Result<Ticket, Shed> {
         let (priority, fallback) = match ask.priority {
@@ -195,8 +195,7 @@ impl Inner {
         if !self.word.view(&self.state).closed() {
             return true;
         }
-        let left = over.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1));
-        if left.is_err() && self.word.put_checked(&self.state, 1).missing == 0 {
+        if !take_one(over) && self.word.put_checked(&self.state, 1).missing == 0 {
             // A bare exit drew it meanwhile, and so left its own place in the word to be emptied here.
             self.count_released(Outcome::Ignore, 1, self.now_if_timing());
         }
@@ -259,15 +258,15 @@ impl Inner {
     #[inline(never)] // the other way out stays small
     fn put_checked(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
         let left = self.word.put_checked(&self.state, ticket.weight());
-        let (place, shard) = self.shard();
         if left.missing == 0 {
             self.count_released(outcome, ticket.weight(), now_ns);
         } else {
             let found = (0..left.missing).take_while(|_| self.take_over_bare()).count();
             if found < left.missing as usize {
-                shard.count(place, Counter::UnmatchedExit, 1);
+                self.count(Counter::UnmatchedExit);
             }
             if self.timing {
+                let (place, shard) = self.shard();
                 let gone = i64::from(ticket.weight() - left.missing);
                 shard.flow(place, -gone, micros(now_ns));
             }
@@ -326,8 +325,7 @@ impl Inner {
     }
 
     fn take_over_bare(&self) -> bool {
-        let over = &self.state.dry_run.over_bare;
-        over.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
+        take_one(&self.state.dry_run.over_bare)
     }
 
     #[inline(always)]
@@ -398,6 +396,11 @@ impl Inner {
         self.word.empty(&self.state);
         self.cold.replace_leaking(Cold::new(control, self.clock.now_ns()));
     }
+}
+
+/// Takes one from a count, unless there is none.
+fn take_one(count: &AtomicU64) -> bool {
+    count.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok()
 }
 
 fn micros(ns: u64) -> u64 {

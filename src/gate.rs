@@ -170,7 +170,7 @@ impl Gate {
         let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
         let mut control = inner.cold().control.lock();
         control.set_limit(limit, cause, now_ns);
-        inner.state.config.store_bounds(control.thresholds.at(limit));
+        inner.state.config.store_thresholds(control.thresholds.at(limit));
         inner.word.publish(&inner.state);
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Gate {
         let mut control = inner.cold().control.lock();
         thresholds.validate(control.limit)?;
         control.thresholds = thresholds;
-        inner.state.config.store_bounds(thresholds.at(control.limit));
+        inner.state.config.store_thresholds(thresholds.at(control.limit));
         inner.word.publish(&inner.state);
         Ok(())
     }

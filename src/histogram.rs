@@ -75,15 +75,6 @@ impl Histogram {
         });
         at.map(|bucket| Duration::from_nanos(middle_ns(bucket)))
     }
-
-    /// The counts by bucket, each with the middle of its bucket, where anything was counted.
-    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
-        self.counts
-            .iter()
-            .enumerate()
-            .filter(|&(_, &n)| n > 0)
-            .map(|(bucket, &n)| (Duration::from_nanos(middle_ns(bucket)), n))
-    }
 }
 
 #[cfg(all(test, not(tidegate_loom)))]

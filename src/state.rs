@@ -13,9 +13,9 @@
 
 use crossbeam_utils::CachePadded;
 
+use crate::priority::PRIORITIES;
 use crate::shard::{SHARDS, Shard};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::word::Bounds;
 
 /// The line that every admission and release takes for itself.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Hot {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Config {
-    thresholds: [AtomicU32; crate::priority::PRIORITIES],
+    thresholds: [AtomicU32; PRIORITIES],
     flags: AtomicU32,
 }
 
@@ -72,9 +72,9 @@ impl Config {
         self.thresholds[level].load(Ordering::Relaxed)
     }
 
-    pub(crate) fn store_bounds(&self, bounds: Bounds) {
-        for (cell, bound) in self.thresholds.iter().zip(bounds) {
-            cell.store(bound, Ordering::Relaxed);
+    pub(crate) fn store_thresholds(&self, thresholds: [u32; PRIORITIES]) {
+        for (cell, threshold) in self.thresholds.iter().zip(thresholds) {
+            cell.store(threshold, Ordering::Relaxed);
         }
     }
 

@@ -32,7 +32,6 @@
 //! The one residue: 2^29 changes of the configuration while one admission is stalled between its
 //! load and its swap would repeat a generation.
 
-use crate::priority::PRIORITIES;
 use crate::state::GateState;
 use crate::sync::Ordering;
 
@@ -222,9 +221,6 @@ impl Word {
 fn drained(before: View, weight: u32) -> bool {
     before.closed() && before.in_flight() == weight
 }
-
-/// The integers that a priority's decision rests on: the thresholds, the first of which is the limit.
-pub(crate) type Bounds = [u32; PRIORITIES];
 
 #[cfg(all(test, not(tidegate_loom)))]
 mod tests {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING
 
-from tidegate._names import Priority
-from tidegate._native import read_priority_from
+from tidegate._native import priority_from, read_priority_from
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from tidegate._names import Priority
 
 _current: ContextVar[Priority | None] = ContextVar("tidegate_priority", default=None)
 
@@ -53,28 +54,3 @@ class use_priority:  # noqa: N801 - reads as a statement: with use_priority("she
             # Some frameworks run the end of a block in a copy of the context it began in (FastAPI's
             # dependencies). The copy ends with the request, and the value with it.
             pass
-
-
-def current_priority() -> Priority | None:
-    """The priority that use_priority set here, if it did."""
-    return _current.get()
-
-
-def priority_from(value: object) -> Priority:
-    """The priority of this name.
-
-    Raises:
-        ConfigError: There is none.
-        TypeError: It is no string.
-    """
-    from tidegate._errors import ConfigError
-
-    if not isinstance(value, str):
-        raise TypeError(f"priority must be a str, got {value!r} ({type(value).__name__})")
-    try:
-        return Priority(value)
-    except ValueError:
-        raise ConfigError(
-            "priority must be one of critical_plus, critical (essential), sheddable_plus, "
-            f"sheddable (non-essential), got {value!r}"
-        ) from None

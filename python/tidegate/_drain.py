@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,54 +32,51 @@ async def drain_async(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC
     loop = _loop()
     if loop is None:
         raise RuntimeError("drain_async() needs a running asyncio or trio event loop")
-    return await (_on_trio if loop == "trio" else _on_asyncio)(gate, timeout)
+    event, soon, over, within = _asyncio_parts() if loop == "asyncio" else _trio_parts()
+    drained = False
+
+    def wake() -> None:
+        nonlocal drained
+        drained = True
+        try:
+            soon(event.set)
+        except over:
+            pass  # the loop ended meanwhile: nobody waits any more
+
+    waiting = gate._on_drained(wake)
+    try:
+        await within(event, timeout)
+    finally:
+        gate._forget_drained(waiting)
+    # Not whether the wait ended in time: it may have drained at this moment, or before a timeout of 0.
+    return drained
 
 
-async def _on_asyncio(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC109
+# An event of the loop's, how another thread has the loop call something, what that raises once the loop has
+# ended, and how to wait for the event.
+_Within = Callable[[Any, float | None], Awaitable[None]]
+_Parts = tuple[Any, Callable[[Callable[[], object]], object], type[Exception], _Within]
+
+
+def _asyncio_parts() -> _Parts:
     import asyncio
 
-    loop = asyncio.get_running_loop()
-    drained = False
-    woken = asyncio.Event()
-
-    def wake() -> None:
-        nonlocal drained
-        drained = True
+    async def within(event: asyncio.Event, timeout: float | None) -> None:  # noqa: ASYNC109
         try:
-            loop.call_soon_threadsafe(woken.set)
-        except RuntimeError:
-            pass  # the loop was closed meanwhile: nobody waits any more
+            # Not wait_for, which before 3.12 can swallow a cancellation.
+            async with asyncio.timeout(timeout):
+                await event.wait()
+        except TimeoutError:
+            pass
 
-    waiting = gate._on_drained(wake)
-    try:
-        # Not wait_for, which before 3.12 can swallow a cancellation.
-        async with asyncio.timeout(timeout):
-            await woken.wait()
-    except TimeoutError:
-        pass  # it may have drained all the same: at this moment, or before a timeout of 0
-    finally:
-        gate._forget_drained(waiting)
-    return drained
+    return asyncio.Event(), asyncio.get_running_loop().call_soon_threadsafe, RuntimeError, within
 
 
-async def _on_trio(gate: Gate, timeout: float | None) -> bool:  # noqa: ASYNC109
+def _trio_parts() -> _Parts:
     trio: Any = sys.modules["trio"]
-    token = trio.lowlevel.current_trio_token()
-    drained = False
-    woken = trio.Event()
 
-    def wake() -> None:
-        nonlocal drained
-        drained = True
-        try:
-            token.run_sync_soon(woken.set)
-        except trio.RunFinishedError:
-            pass  # as above
-
-    waiting = gate._on_drained(wake)
-    try:
+    async def within(event: Any, timeout: float | None) -> None:  # noqa: ASYNC109
         with trio.move_on_after(float("inf") if timeout is None else timeout):
-            await woken.wait()
-    finally:
-        gate._forget_drained(waiting)
-    return drained
+            await event.wait()
+
+    return trio.Event(), trio.lowlevel.current_trio_token().run_sync_soon, trio.RunFinishedError, within

@@ -6,7 +6,16 @@ from typing import Any, ParamSpec, Protocol, Self, SupportsIndex, TypeVar, final
 from tidegate._names import Outcome, Priority, Reason
 from tidegate._types import OutcomeLike, Outcomes, PriorityLike, Thresholds
 
-__all__ = ["Admission", "Gate", "LimitChange", "ManualClock", "Permit", "Stats", "read_priority_from"]
+__all__ = [
+    "Admission",
+    "Gate",
+    "LimitChange",
+    "ManualClock",
+    "Permit",
+    "Stats",
+    "priority_from",
+    "read_priority_from",
+]
 
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -216,4 +225,5 @@ class Door:
     ) -> None: ...
     def retry_after(self, priority: Priority, weight: int) -> float | None: ...
 
+def priority_from(value: object) -> Priority: ...
 def read_priority_from(variable: ContextVar[Any]) -> None: ...

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
-from tidegate._context import priority_from, use_priority
+from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed
 from tidegate._names import Priority
+from tidegate._native import priority_from
 from tidegate.http import shed_response
 
 if TYPE_CHECKING:

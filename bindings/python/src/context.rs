@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tidegate::Priority;
 
-use crate::arguments;
+use crate::{arguments, names};
 
 static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -15,6 +15,12 @@ static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 #[pyfunction]
 pub(crate) fn read_priority_from(variable: &Bound<'_, PyAny>) {
     let _ = VARIABLE.set(variable.py(), variable.clone().unbind()); // there is but one
+}
+
+/// The Priority of this name.
+#[pyfunction]
+pub(crate) fn priority_from(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    names::priority(value.py(), arguments::priority(value)?)
 }
 
 /// The priority of the current context, if one was set.

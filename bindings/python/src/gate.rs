@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
-use tidegate::{DrainId, Thresholds};
+use tidegate::DrainId;
 
 use crate::admission::Admission;
 use crate::arguments;
@@ -18,7 +18,7 @@ use crate::outcome::Outcomes;
 use crate::permit::Permit;
 use crate::prebound::{Bindings, Prebound};
 use crate::ready::Ready;
-use crate::stats::{LimitChange, Stats};
+use crate::stats::{LimitChange, Stats, by_priority};
 
 /// How long a drain waits before it lets Python handle signals. A release wakes it at once.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
@@ -110,11 +110,8 @@ impl Gate {
     /// How full the gate may be for each priority still to enter, in weight.
     #[getter]
     fn thresholds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        for (priority, weight) in tidegate::Priority::ALL.into_iter().zip(self.core().thresholds()) {
-            dict.set_item(names::priority(py, priority)?, weight)?;
-        }
-        Ok(dict)
+        let thresholds = self.core().thresholds();
+        by_priority(py, |priority| Ok(thresholds[priority.level()]))
     }
 
     /// The priority of requests that name none.
@@ -217,7 +214,7 @@ impl Gate {
     /// Sets the thresholds: priority to fraction of the limit, or to ``{"reserve": weight}``. What is not
     /// named has its default.
     fn set_thresholds(&self, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
-        let thresholds: Thresholds = arguments::thresholds(Some(mapping))?;
+        let thresholds = arguments::thresholds(Some(mapping))?;
         self.core().set_thresholds(thresholds).map_err(|error| config_error(mapping.py(), &error))
     }
 

@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use super::clock::ManualClock;
     #[pymodule_export]
-    use super::context::read_priority_from;
+    use super::context::{priority_from, read_priority_from};
     #[pymodule_export]
     use super::gate::Gate;
     #[pymodule_export]

@@ -13,7 +13,7 @@ pub(crate) struct Stats {
     pub(crate) core: tidegate::Stats,
 }
 
-fn by_priority<'py, V: IntoPyObject<'py>>(
+pub(crate) fn by_priority<'py, V: IntoPyObject<'py>>(
     py: Python<'py>,
     value: impl Fn(Priority) -> PyResult<V>,
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -16,7 +16,6 @@ import warnings
 from tidegate import Gate, Priority, Shed, use_priority
 
 LIMIT, THREADS = 5, 16
-warnings.simplefilter("ignore", ResourceWarning)  # some permits are forgotten on purpose
 
 
 class Inside:
@@ -169,6 +168,7 @@ def main() -> None:
     """Storm, and say whether it was one."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     sys.setswitchinterval(1e-5)
+    warnings.simplefilter("ignore", ResourceWarning)  # some permits are forgotten on purpose
     storm(rounds)
     release_from_all_sides(rounds // 10)
     if sysconfig.get_config_var("Py_GIL_DISABLED"):

@@ -11,27 +11,10 @@ from typing import Any
 
 import pytest
 from gatekit import PATIENCE, admitted, assert_at_rest, in_thread, shed, together, until
+from storm import Inside
 from tidegate import Gate, Priority, Shed
 
 pytestmark = pytest.mark.usefixtures("restless")
-
-
-class Inside:
-    """An independent count of who is in the body."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._now = 0
-        self.most = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._now += 1
-            self.most = max(self.most, self._now)
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._now -= 1
 
 
 def bare(gate: Gate, priority: Priority) -> Gate:
