@@ -8,9 +8,8 @@
 //! The file is given its blocks when it is made. A sparse file on a disk that fills up later would end the process
 //! at the first count that needs a block.
 
-use std::ffi::CStr;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -45,16 +44,16 @@ impl Mapping {
     pub(crate) fn create(directory: &Path, gate: &str, timing: bool) -> io::Result<Self> {
         let directory = directory.canonicalize()?.into_os_string().into_vec().into_boxed_slice();
         let file = File::create(&directory, file_bytes(timing))?;
-        let start = match map(ptr::null_mut(), file_bytes(timing), Some(file.descriptor.as_raw_fd())) {
-            Ok(start) => start,
-            Err(error) => {
-                file.remove();
-                return Err(error);
-            }
-        };
+        let start = map(ptr::null_mut(), file_bytes(timing), Some(&file))?;
         let mapping = Self { start, timing, gate: gate.into(), directory, is_file: AtomicBool::new(true) };
-        mapping.front().begin(gate, timing, Identity::own());
+        mapping.begin(file)?;
         Ok(mapping)
+    }
+
+    /// Makes the file that is mapped one that readers see.
+    fn begin(&self, file: File) -> io::Result<()> {
+        self.front().begin(&self.gate, self.timing, Identity::own());
+        file.finish()
     }
 
     fn front(&self) -> &Front {
@@ -87,27 +86,23 @@ impl Mapping {
 
     /// In a fork's child: leaves the parent's file alone from now on. What is mapped then is all zero.
     pub(crate) fn renew(&self) {
-        let file = File::create(&self.directory, self.bytes()).ok();
-        let is_file = file.is_some_and(|file| {
-            let mapped = self.map_over(Some(file.descriptor.as_raw_fd()));
-            if !mapped {
-                file.remove();
-            }
-            mapped
-        });
-        if !is_file && !self.map_over(None) {
+        let published = self.renew_in_file().is_ok();
+        if !published && self.map_over(None).is_err() {
             // What is mapped here would be the parent's, and each count in it a false one.
             std::process::abort();
         }
-        self.is_file.store(is_file, Ordering::Relaxed);
-        if is_file {
-            self.front().begin(&self.gate, self.timing, Identity::own());
-        }
+        self.is_file.store(published, Ordering::Relaxed);
+    }
+
+    fn renew_in_file(&self) -> io::Result<()> {
+        let file = File::create(&self.directory, self.bytes())?;
+        self.map_over(Some(&file))?;
+        self.begin(file)
     }
 
     /// Maps a file, or private memory, where the old mapping is.
-    fn map_over(&self, file: Option<RawFd>) -> bool {
-        map(self.start.as_ptr(), self.bytes(), file).is_ok()
+    fn map_over(&self, file: Option<&File>) -> io::Result<()> {
+        map(self.start.as_ptr(), self.bytes(), file).map(|_| ())
     }
 }
 
@@ -120,38 +115,36 @@ impl Drop for Mapping {
 }
 
 /// Maps a file, or private memory of zeros: over what is mapped `at` a place, or anywhere for null.
-fn map(at: *mut Front, bytes: usize, file: Option<RawFd>) -> io::Result<NonNull<Front>> {
+fn map(at: *mut Front, bytes: usize, file: Option<&File>) -> io::Result<NonNull<Front>> {
     let fixed = if at.is_null() { 0 } else { libc::MAP_FIXED };
     let kind = if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
     let access = libc::PROT_READ | libc::PROT_WRITE;
+    let descriptor = file.map_or(-1, |file| file.descriptor.as_raw_fd());
     // SAFETY: anywhere, where nothing is replaced; or over a mapping of the same length that belongs to the
     // caller, and whose references see atomics of the same kind there.
-    let mapped = unsafe { libc::mmap(at.cast(), bytes, access, kind | fixed, file.unwrap_or(-1), 0) };
+    let mapped = unsafe { libc::mmap(at.cast(), bytes, access, kind | fixed, descriptor, 0) };
     if mapped == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
     Ok(NonNull::new(mapped.cast()).expect("nothing is ever mapped at null"))
 }
 
-/// A new file, and its path: on the stack, for the handlers of a fork.
+/// A new file under a name that readers pass over, and which it takes with it if it does not get its own. The name
+/// is on the stack, for the handlers of a fork.
 struct File {
     descriptor: OwnedFd,
-    path: [u8; PATH],
+    unfinished: [u8; PATH],
 }
 
 const PATH: usize = 4096; // the longest that Linux takes
+const UNFINISHED: &str = ".unfinished";
 
 impl File {
     /// A file of zeros that has its blocks.
     fn create(directory: &[u8], bytes: usize) -> io::Result<Self> {
         let file = Self::create_empty(directory)?;
-        match reserve(&file.descriptor, bytes) {
-            Ok(()) => Ok(file),
-            Err(error) => {
-                file.remove();
-                Err(error)
-            }
-        }
+        reserve(&file.descriptor, bytes)?;
+        Ok(file)
     }
 
     /// The name is new for ever, also where a process has the number of an earlier one. It begins with the time,
@@ -164,13 +157,16 @@ impl File {
             let (now_ns, pid) = (wall_clock_ns(), std::process::id());
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
             rest.write_all(directory)?;
-            write!(rest, "/{now_ns:016x}-{pid}-{serial}{SUFFIX}\0")?;
+            write!(rest, "/{now_ns:016x}-{pid}-{serial}{SUFFIX}{UNFINISHED}\0")?;
             let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
             // SAFETY: the path ends in NUL.
             let descriptor = unsafe { libc::open(path.as_ptr().cast(), flags, READABLE) };
             if descriptor >= 0 {
                 // SAFETY: opened above, and owned by nobody else.
-                return Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) }, path });
+                return Ok(Self {
+                    descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) },
+                    unfinished: path,
+                });
             }
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::AlreadyExists {
@@ -179,10 +175,25 @@ impl File {
         }
     }
 
-    fn remove(&self) {
-        if let Ok(path) = CStr::from_bytes_until_nul(&self.path) {
+    /// Gives the file its own name.
+    fn finish(mut self) -> io::Result<()> {
+        let mut finished = self.unfinished;
+        let length = finished.iter().position(|&byte| byte == 0).unwrap_or(0);
+        finished[length - UNFINISHED.len()] = 0;
+        // SAFETY: both paths end in NUL.
+        if unsafe { libc::rename(self.unfinished.as_ptr().cast(), finished.as_ptr().cast()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.unfinished[0] = 0; // nothing is there to be removed
+        Ok(())
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.unfinished[0] != 0 {
             // SAFETY: the path ends in NUL.
-            unsafe { libc::unlink(path.as_ptr()) };
+            unsafe { libc::unlink(self.unfinished.as_ptr().cast()) };
         }
     }
 }
