@@ -214,10 +214,27 @@ impl Inner {
         if !ticket.belongs_to(fork::epoch()) {
             return;
         }
-        let now_ns = self.now_if_timing();
         if self.timing {
-            self.record_held(&ticket, outcome, now_ns);
+            self.put_timed(ticket, outcome);
+        } else {
+            self.put_at(ticket, outcome, 0);
         }
+    }
+
+    #[inline(never)] // the way out without timing stays small
+    fn put_timed(&self, ticket: Ticket, outcome: Outcome) {
+        let now_ns = self.clock.now_ns();
+        let held_ns = now_ns.saturating_sub(ticket.since_ns());
+        let tail = self.state.tail();
+        durations::record(tail.duration(outcome), held_ns);
+        if outcome != Outcome::Ignore {
+            histogram::record(tail.latency(ticket.priority()), held_ns);
+        }
+        self.put_at(ticket, outcome, now_ns);
+    }
+
+    #[inline(always)]
+    fn put_at(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
         if ticket.over() {
             self.put_over();
         } else if self.state.config.flags().has(Flags::CHECKED) {
@@ -337,15 +354,6 @@ impl Inner {
         }
         if self.timing {
             shard.flow(place, -i64::from(weight), micros(now_ns));
-        }
-    }
-
-    fn record_held(&self, ticket: &Ticket, outcome: Outcome, now_ns: u64) {
-        let held_ns = now_ns.saturating_sub(ticket.since_ns());
-        let tail = self.state.tail();
-        durations::record(tail.duration(outcome), held_ns);
-        if outcome != Outcome::Ignore {
-            histogram::record(tail.latency(ticket.priority()), held_ns);
         }
     }
 

@@ -17,8 +17,9 @@ use crate::sync::AtomicU64;
 pub(crate) struct Memory {
     state: NonNull<GateState>,
     tail: NonNull<[AtomicU64]>,
-    /// What the two point into; without it they are boxes.
-    mapping: Option<Mapping>,
+    /// What the two point into; without it they are boxes. Apart, so that what every admission reads of a gate
+    /// stays close together.
+    mapping: Option<Box<Mapping>>,
 }
 
 // SAFETY: it owns what it points to, as a `Box` does, and all of that is atomic.
@@ -40,7 +41,7 @@ impl Memory {
     /// In a file of its own in `directory`.
     pub(crate) fn published(directory: &Path, gate: &str, timing: bool) -> io::Result<Self> {
         let mapping = Mapping::create(directory, gate, timing)?;
-        Ok(Self { state: mapping.state(), tail: mapping.tail(), mapping: Some(mapping) })
+        Ok(Self { state: mapping.state(), tail: mapping.tail(), mapping: Some(Box::new(mapping)) })
     }
 
     #[inline]
@@ -51,7 +52,7 @@ impl Memory {
 
     /// Whether other processes can read it.
     pub(crate) fn is_published(&self) -> bool {
-        self.mapping.as_ref().is_some_and(Mapping::is_file)
+        self.mapping.as_ref().is_some_and(|mapping| mapping.is_file())
     }
 }
 
