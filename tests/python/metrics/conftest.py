@@ -1,10 +1,15 @@
+"""The tests of metrics use what the tests of the gate use, too."""
+
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "gate"))  # for gatekit
 
 MEMORY = Path("/dev/shm")
 
