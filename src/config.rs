@@ -71,9 +71,9 @@ impl GateBuilder {
         self
     }
 
-    /// Publishes the gate: its state lives in a mapped file in `directory`, one for each gate and process, which
-    /// [`Published::read`](crate::Published::read) reads from any process. What a process had counted when it was
-    /// killed stays readable. A fork's child gets a file of its own.
+    /// Publishes the gate: its state lives in a mapped file in `directory`, one for each gate and process,
+    /// which [`Published::read`](crate::Published::read) reads from any process. What a process had counted
+    /// when it was killed stays readable. A fork's child gets a file of its own.
     ///
     /// The directory must exist and belong to the gates of one container. Take one in memory, such as under
     /// `/dev/shm` or `/run`: on a disk, a write-back of the file can hold up whoever counts meanwhile.

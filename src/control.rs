@@ -29,8 +29,8 @@ pub(crate) struct Control {
     pub(crate) limit: u32,
     pub(crate) thresholds: Thresholds,
     pub(crate) history: VecDeque<LimitChange>,
-    /// The rest of the configuration as it was when the last fork began: what is published is the parent's by the
-    /// time the child could read it.
+    /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
+    /// the time the child could read it.
     pub(crate) at_fork: Option<(View, Flags)>,
 }
 

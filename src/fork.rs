@@ -10,8 +10,8 @@
 //! queues for a lock: see `sync`.)
 //!
 //! What a gate has published belongs to its parent's file, which the child must not write, and which changes
-//! again as soon as the fork is done. So the child maps memory of its own in its place (`published`), and takes
-//! the configuration from the lock's content, where it was noted before the fork.
+//! again as soon as the fork is done. So the child maps memory of its own in its place (`published`), and
+//! takes the configuration from the lock's content, where it was noted before the fork.
 //!
 //! Lock order: the registry, then gates in registry order. Nothing else ever holds two.
 

@@ -23,8 +23,8 @@ use crate::stats::Stats;
 
 /// The admission controller of one protected resource.
 ///
-/// A gate is a handle: clones share one count. It never waits, holds no thread, file or socket, and
-/// can be used from any thread.
+/// A gate is a handle: clones share one count. It never waits, holds no thread, file or socket
+/// (unless it is [published](GateBuilder::publish_in)), and can be used from any thread.
 ///
 /// ```
 /// use tidegate::{Gate, Priority};
@@ -75,8 +75,8 @@ impl Gate {
         &self.inner.name
     }
 
-    /// Whether the gate is [published](GateBuilder::publish_in). A fork's child that finds no room for a file of
-    /// its own goes on unpublished.
+    /// Whether the gate is [published](GateBuilder::publish_in). A fork's child that finds no room for a file
+    /// of its own goes on unpublished.
     #[must_use]
     pub fn is_published(&self) -> bool {
         self.inner.state.is_published()

@@ -17,8 +17,8 @@ use crate::sync::AtomicU64;
 pub(crate) struct Memory {
     state: NonNull<GateState>,
     tail: NonNull<[AtomicU64]>,
-    /// What the two point into; without it they are boxes. Apart, so that what every admission reads of a gate
-    /// stays close together.
+    /// What the two point into; without it they are boxes. Apart, so that what every admission reads of a
+    /// gate stays close together.
     mapping: Option<Box<Mapping>>,
 }
 

@@ -1,7 +1,8 @@
 //! Everything about a gate that is shared and mutable, in one `repr(C)` block without pointers.
 //!
-//! A process keeps it in boxes, or in a mapped file where others can read it (`memory`, `published`). Each part has its own cache line (128 bytes: two
-//! 64-byte lines, since processors fetch them in pairs), grouped by who writes it:
+//! A process keeps it in boxes, or in a mapped file where others can read it (`memory`, `published`). Each
+//! part has its own cache line (128 bytes: two 64-byte lines, since processors fetch them in pairs), grouped
+//! by who writes it:
 //!
 //! | line | written by |
 //! |---|---|
@@ -179,8 +180,8 @@ impl GateState {
     }
 }
 
-/// What stands behind the state where timing is on: a latency histogram for each priority, and the durations of
-/// each outcome. Without timing it is empty.
+/// What stands behind the state where timing is on: a latency histogram for each priority, and the durations
+/// of each outcome. Without timing it is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail<'a>(&'a [AtomicU64]);
 

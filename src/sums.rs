@@ -42,8 +42,8 @@ impl GateSum {
 pub enum Presence {
     /// It is.
     Here,
-    /// Its process forked, and nobody ever asked it for a permit: the parent of a preloading server, whose children
-    /// have gates of their own.
+    /// Its process forked, and nobody ever asked it for a permit: the parent of a preloading server, whose
+    /// children have gates of their own.
     Template,
     /// Its process runs, and has dropped it.
     Dropped,
@@ -80,9 +80,9 @@ pub struct Published {
 }
 
 impl Published {
-    /// Reads a directory that gates were [published in](crate::GateBuilder::publish_in). Finished files, whose
-    /// process ended or dropped the gate, are counted into one file and removed: so this needs the right to write
-    /// there. It takes milliseconds, and at most one reader does it at a time.
+    /// Reads a directory that gates were [published in](crate::GateBuilder::publish_in). Finished files,
+    /// whose process ended or dropped the gate, are counted into one file and removed: so this needs the
+    /// right to write there. It takes milliseconds, and at most one reader does it at a time.
     ///
     /// # Errors
     /// The directory cannot be read, or is locked for longer than a second; anywhere but on Linux and macOS.
@@ -119,7 +119,8 @@ impl Sums {
         self.of(gate).0.counts.add(counts);
     }
 
-    /// Those of a gate that is there: a closed one admits nothing, so it has no limit, and is gone once it is empty.
+    /// Those of a gate that is there: a closed one admits nothing, so it has no limit, and is gone once it is
+    /// empty.
     fn add_readings(&mut self, gate: &str, pid: u32, closed: bool, stats: &Stats) {
         let (sum, pids) = self.of(gate);
         if !closed {

@@ -4,9 +4,10 @@
 
     app.mount("/metrics", prometheus.asgi_app)
 
-With the environment variable ``TIDEGATE_METRICS_DIR`` set, each gate of each process counts in a file of its own in
-that directory, and whichever process is asked adds all of them up. The counts of a process that ended stay, also if it
-was killed; its limit and what it had in flight go. Without the variable the gates of this process are shown.
+With the environment variable ``TIDEGATE_METRICS_DIR`` set, each gate of each process counts in a file of its
+own in that directory, and whichever process is asked adds all of them up. The counts of a process that ended
+stay, also if it was killed; its limit and what it had in flight go. Without the variable the gates of this
+process are shown.
 
 ``prometheus_client`` is not needed; where it is used anyway, ``collector`` adds the gates to its registry.
 """
@@ -15,11 +16,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tidegate._native import GateSum, sums_here, sums_in
 
 if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
     from tidegate._native import Gate
@@ -37,8 +39,8 @@ def exposition(*gates: Gate, directory: Directory | None = None, openmetrics: bo
 
     Args:
         gates: The gates to show; none means all. With a directory they are shown by name, over all processes.
-        directory: Where gates are published: what ``TIDEGATE_METRICS_DIR`` says, unless given. Needs the right to
-            write there, since the files of ended processes are folded into one.
+        directory: Where gates are published: what ``TIDEGATE_METRICS_DIR`` says, unless given. Needs the
+            right to write there, since the files of ended processes are folded into one.
         openmetrics: Whether to write OpenMetrics 1.0 instead of Prometheus's text format 0.0.4.
 
     Raises:
@@ -87,18 +89,24 @@ def collector(*gates: Gate, directory: Directory | None = None) -> Collector:
         gates: As for ``exposition``.
         directory: As for ``exposition``.
     """
-    from prometheus_client.metrics_core import Metric
-    from prometheus_client.registry import Collector
+    return cast("Collector", _Collector(gates, directory))
 
-    class Gates(Collector):
-        def collect(self) -> Iterator[Metric]:
-            for family in _families(gates, directory):
-                metric = Metric(family.name, family.help, family.kind)
-                for sample in family.samples:
-                    metric.add_sample(family.name + sample.suffix, dict(sample.labels), sample.value)
-                yield metric
 
-    return Gates()
+class _Collector:
+    """What a registry asks of a collector, without its base class: that may not be installed."""
+
+    def __init__(self, gates: tuple[Gate, ...], directory: Directory | None) -> None:
+        self._gates = gates
+        self._directory = directory
+
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.metrics_core import Metric
+
+        for family in _families(self._gates, self._directory):
+            metric = Metric(family.name, family.help, family.kind)
+            for sample in family.samples:
+                metric.add_sample(family.name + sample.suffix, dict(sample.labels), sample.value)
+            yield metric
 
 
 # --- what is shown ---------------------------------------------------------------------------------
@@ -130,7 +138,7 @@ def _families_of(sums: list[GateSum], unreadable: int | None) -> list[_Family]:
     requests = _Family(
         "tidegate_requests",
         "counter",
-        "Attempts to enter, each counted once: admitted, shed for a reason, or let in by dry run (would_shed).",
+        "Attempts, each counted once: admitted, shed for a reason, or let in by dry run (would_shed).",
         [
             _total(each, n, priority=priority, outcome=outcome, reason=reason)
             for each in sums

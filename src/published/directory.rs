@@ -1,7 +1,7 @@
 //! The reader's side: all files of a directory, and the finished ones folded into `retired`.
 //!
-//! Whoever reads holds the directory's lock, so that no two fold at once and nobody sees a file neither as itself
-//! nor in the sums. The system gives the lock back when its holder dies.
+//! Whoever reads holds the directory's lock, so that no two fold at once and nobody sees a file neither as
+//! itself nor in the sums. The system gives the lock back when its holder dies.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -170,8 +170,8 @@ impl File {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let (access, kind) = (libc::PROT_READ, libc::MAP_SHARED);
-        // SAFETY: anywhere, so nothing is replaced. The directory is ours alone (the docs say so): nobody makes
-        // a file shorter while it is mapped.
+        // SAFETY: anywhere, so nothing is replaced. The directory is ours alone (the docs say so): nobody
+        // makes a file shorter while it is mapped.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -181,8 +181,8 @@ impl File {
 
     fn contents(&self) -> Option<Contents<'_>> {
         let cells = (self.bytes - size_of::<Front>()) / size_of::<AtomicU64>();
-        // SAFETY: mapped until `self` is dropped, from the beginning of a page, and at least that long; whatever
-        // stands there are atomics, which are only loaded.
+        // SAFETY: mapped until `self` is dropped, from the beginning of a page, and at least that long;
+        // whatever stands there are atomics, which are only loaded.
         let front = unsafe { self.start.as_ref() };
         // SAFETY: so many cells are left behind it.
         let tail = unsafe { std::slice::from_raw_parts(self.start.add(1).cast().as_ptr(), cells) };

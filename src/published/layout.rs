@@ -4,8 +4,8 @@
 //! | header | GateState | tail |
 //! ```
 //!
-//! Everything is an atomic word, so whatever bytes stand there are valid, and what they mean is checked: a file
-//! may be half written, of another version, or no file of ours. The magic number is stored last.
+//! Everything is an atomic word, so whatever bytes stand there are valid, and what they mean is checked: a
+//! file may be half written, of another version, or no file of ours. The magic number is stored last.
 
 use std::mem::{align_of, size_of};
 
@@ -138,8 +138,8 @@ impl<'a> Contents<'a> {
         Word::Local.view(&self.front.state)
     }
 
-    /// Whether the gate is there, and what it counted. In this order: what is counted after it was found gone is
-    /// nothing, while what was counted before might not be all of it.
+    /// Whether the gate is there, and what it counted. In this order: what is counted after it was found gone
+    /// is nothing, while what was counted before might not be all of it.
     pub(super) fn read(&self) -> (Presence, Stats) {
         let presence = self.presence();
         let stats = Stats::read(Word::Local, &self.front.state, self.tail);

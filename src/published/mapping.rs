@@ -1,12 +1,12 @@
 //! The writer's side: a file of its own for each gate and process.
 //!
-//! In a fork's child the mapping is still that of the parent's file, which is not the child's to write. So the
-//! child's fork handler maps a new file over the same addresses, before anything else touches the gate. Where it
-//! cannot have one (the directory is gone, the disk is full) it maps private memory: the gate works on, and only
-//! its counts are not published. The handler makes plain system calls on buffers on its stack.
+//! In a fork's child the mapping is still that of the parent's file, which is not the child's to write. So
+//! the child's fork handler maps a new file over the same addresses, before anything else touches the gate.
+//! Where it cannot have one (the directory is gone, the disk is full) it maps private memory: the gate works
+//! on, and only its counts are not published. The handler makes plain system calls on buffers on its stack.
 //!
-//! The file is given its blocks when it is made. A sparse file on a disk that fills up later would end the process
-//! at the first count that needs a block.
+//! The file is given its blocks when it is made. A sparse file on a disk that fills up later would end the
+//! process at the first count that needs a block.
 
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -129,8 +129,8 @@ fn map(at: *mut Front, bytes: usize, file: Option<&File>) -> io::Result<NonNull<
     Ok(NonNull::new(mapped.cast()).expect("nothing is ever mapped at null"))
 }
 
-/// A new file under a name that readers pass over, and which it takes with it if it does not get its own. The name
-/// is on the stack, for the handlers of a fork.
+/// A new file under a name that readers pass over, and which it takes with it if it does not get its own. The
+/// name is on the stack, for the handlers of a fork.
 struct File {
     descriptor: OwnedFd,
     unfinished: [u8; PATH],
@@ -147,8 +147,8 @@ impl File {
         Ok(file)
     }
 
-    /// The name is new for ever, also where a process has the number of an earlier one. It begins with the time,
-    /// so that files in the order of their names are in the order of their age.
+    /// The name is new for ever, also where a process has the number of an earlier one. It begins with the
+    /// time, so that files in the order of their names are in the order of their age.
     fn create_empty(directory: &[u8]) -> io::Result<Self> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
         loop {

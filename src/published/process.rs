@@ -1,7 +1,8 @@
 //! Which process a file belongs to, and whether that process still runs.
 //!
-//! A number of a process is used again. So on Linux the moment at which it started, which the system keeps with
-//! it, belongs to its identity, and so does the namespace in which the number is valid. Elsewhere both are 0.
+//! A number of a process is used again. So on Linux the moment at which it started, which the system keeps
+//! with it, belongs to its identity, and so does the namespace in which the number is valid. Elsewhere both
+//! are 0.
 
 use std::ffi::CStr;
 use std::io::Write;

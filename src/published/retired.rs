@@ -1,8 +1,8 @@
 //! What files held whose process is gone, or whose gate is: added up by the gate's name, so that restarting
 //! workers leave one file behind and not one each.
 //!
-//! It is a text, replaced as a whole. It names the files that it holds, until these are gone: so a reader that
-//! ends between replacing the text and removing them makes nobody count them twice.
+//! It is a text, replaced as a whole. It names the files that it holds, until these are gone: so a reader
+//! that ends between replacing the text and removing them makes nobody count them twice.
 //!
 //! ```text
 //! tidegate retired 1

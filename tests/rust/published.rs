@@ -1,5 +1,5 @@
-//! Publishing: gates whose state other processes can read. Run without a test harness, as `fork` is: the checks
-//! fork, and are killed; they are functions that `main` calls in order.
+//! Publishing: gates whose state other processes can read. Run without a test harness, as `fork` is: the
+//! checks fork, and are killed; they are functions that `main` calls in order.
 
 #![allow(unsafe_code)] // fork, kill and waitpid
 
@@ -207,7 +207,8 @@ mod checks {
         drop(child);
     }
 
-    /// A limit on the size of files takes the place of a disk that is full: blocks are asked for at once either way.
+    /// A limit on the size of files takes the place of a disk that is full: blocks are asked for at once
+    /// either way.
     pub(super) fn no_room() {
         let directory = Directory::new();
         let gate = directory.gate("db", 5);
@@ -422,7 +423,8 @@ mod checks {
         }
     }
 
-    /// Readers fold while processes come and go: no sum is ever smaller than one before, or larger than the truth.
+    /// Readers fold while processes come and go: no sum is ever smaller than one before, or larger than the
+    /// truth.
     pub(super) fn readers_at_once() {
         let directory = Directory::new();
         let gate = directory.gate("db", 8);

@@ -157,7 +157,8 @@ fn sign(value: &Any<'_>) -> PyResult<f64> {
     Ok(if value.lt(0)? { -1.0 } else { 1.0 })
 }
 
-/// Where gates are published, if anywhere: read from Python's environment, which is what a program has changed.
+/// Where gates are published, if anywhere: read from Python's environment, which is what a program has
+/// changed.
 pub(crate) fn metrics_directory(py: Python<'_>) -> PyResult<Option<PathBuf>> {
     let environment = py.import("os")?.getattr("environ")?;
     let directory = environment.call_method1("get", ("TIDEGATE_METRICS_DIR", ""))?.extract::<OsString>()?;

@@ -98,7 +98,8 @@ pub(crate) fn sums_here(gates: Option<Vec<PyRef<'_, Gate>>>) -> Vec<GateSum> {
     })
 }
 
-/// The sums over all processes that publish their gates in a directory, and how many files were not understood.
+/// The sums over all processes that publish their gates in a directory, and how many files were not
+/// understood.
 #[pyfunction]
 pub(crate) fn sums_in(py: Python<'_>, directory: PathBuf) -> PyResult<(Vec<GateSum>, usize)> {
     let published = py.detach(|| Published::read(directory))?;

@@ -31,7 +31,9 @@ def assert_metrics(response: httpx.Response, content_type: str = CONTENT_TYPE) -
 def get_asgi(app: Any, path: str, headers: dict[str, str], method: str = "GET") -> httpx.Response:
     async def request() -> httpx.Response:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test", follow_redirects=True) as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://test", follow_redirects=True
+        ) as client:
             return await client.request(method, path, headers=headers)
 
     return asyncio.run(request())

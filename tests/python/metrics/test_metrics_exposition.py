@@ -72,7 +72,10 @@ def test_values(openmetrics: bool) -> None:
     assert read.value(f"{duration}_bucket", **overload, le="0.05") == 1
     assert read.value(f"{duration}_bucket", **overload, le="300.0") == 1
     assert read.value(f"{duration}_bucket", **overload, le="+Inf") == 1
-    assert (read.value(f"{duration}_count", **overload), read.value(f"{duration}_sum", **overload)) == (1, 0.03)
+    assert (read.value(f"{duration}_count", **overload), read.value(f"{duration}_sum", **overload)) == (
+        1,
+        0.03,
+    )
     inside.release()
 
 

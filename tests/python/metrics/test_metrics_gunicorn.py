@@ -1,4 +1,4 @@
-"""Four workers of a real gunicorn, with and without --preload: any of them shows all (field faults D09, D34)."""
+"""Four workers of a real gunicorn, with and without --preload: any shows all (field faults D09, D34)."""
 
 from __future__ import annotations
 
@@ -130,12 +130,12 @@ def test_d34_a_killed_worker_leaves_its_counts_and_takes_its_gauges(server: Serv
 
 
 def test_workers_that_come_and_go_leave_no_files_behind(server: Server) -> None:
-    for round in range(1, 6):
+    for rounds in range(1, 6):
         server.get("/block")
         _, pid = server.get("/permit")
         os.kill(pid, signal.SIGTERM)
         until(lambda pid=pid: is_gone(pid))
         until(server.is_up)
-        assert server.scrape().total("requests_total", gate="db") == 2 * round
+        assert server.scrape().total("requests_total", gate="db") == 2 * rounds
     files = list(server.metrics.glob("*.tidegate"))
     assert len(files) <= 2 * (WORKERS + 1), "two gates for each worker and for the parent"
