@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -218,6 +219,36 @@ def test_the_global_provider_may_be_set_between_two_gates(explicitly: str) -> No
         "tidegate.permits.limit after before",
         "tidegate.permit.duration after",
     }
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_instrumented_before_a_fork_a_gate_is_collected_by_the_childs_provider() -> None:
+    """Gunicorn with --preload: the gate and ``instrument`` in the parent, the provider in each worker."""
+    script = """
+        import os
+        from opentelemetry.metrics import set_meter_provider
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+        from tidegate import Gate
+        from tidegate.otel import instrument
+
+        gate = Gate("db", 3, timing=True)
+        instrument(gate)
+        gate.try_admit().release()
+        for worker in range(2):
+            if os.fork() == 0:
+                reader = InMemoryMetricReader()
+                set_meter_provider(MeterProvider([reader]))
+                for _ in range(worker + 2):
+                    gate.try_admit().release()
+                metrics = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+                points = {metric.name: metric.data.data_points for metric in metrics}
+                requests = sum(point.value for point in points["tidegate.requests"])
+                print(requests, points["tidegate.permit.duration"][0].count, flush=True)
+                os._exit(0)
+            os.wait()
+    """
+    assert output_of(script).splitlines() == ["2 2", "3 3"]
 
 
 def test_a_provider_that_was_used_before_it_became_the_global_one() -> None:
