@@ -251,6 +251,15 @@ mod tests {
     }
 
     #[test]
+    fn one_call_closes_a_word_and_the_others_change_nothing() {
+        let state = GateState::new();
+        assert!(Word::Local.close(&state));
+        let closed = Word::Local.view(&state);
+        assert!(!Word::Local.close(&state));
+        assert_eq!(Word::Local.view(&state), closed);
+    }
+
+    #[test]
     fn a_swap_fails_once_the_generation_moved() {
         let state = GateState::new();
         let before = Word::Local.view(&state);

@@ -44,6 +44,7 @@ gate.subscribe(print, events="sheds")  # type: ignore[arg-type]
 gate.subscribe(print, events=["shed", "Limit"])  # type: ignore[list-item]
 gate.subscribe(lambda: None)  # type: ignore[arg-type, misc]
 
+
 # --- guard ---
 @gate.guard
 def guarded(key: int) -> str:
