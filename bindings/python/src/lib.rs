@@ -10,6 +10,7 @@ mod clock;
 mod context;
 mod door;
 mod gate;
+mod hold;
 mod names;
 mod once_flag;
 mod outcome;
@@ -30,6 +31,8 @@ mod _native {
     use super::context::{priority_from, read_priority_from};
     #[pymodule_export]
     use super::gate::Gate;
+    #[pymodule_export]
+    use super::hold::Hold;
     #[pymodule_export]
     use super::permit::Permit;
     #[pymodule_export]

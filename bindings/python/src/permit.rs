@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use tidegate::{Outcome, Ticket};
 
 use crate::door::Door;
+use crate::gate::Gate;
 use crate::once_flag::OnceFlag;
 use crate::{arguments, names};
 
@@ -36,7 +37,16 @@ impl Permit {
     /// Ends a block: the exception, if any, tells the outcome.
     #[inline]
     pub(crate) fn end(&self, exception: &Bound<'_, PyAny>) {
-        self.give_back(exception.py(), self.door.get().outcomes.of(exception));
+        self.give_back(exception.py(), self.outcome_of(exception));
+    }
+
+    /// What an exception, or None, says about the work.
+    pub(crate) fn outcome_of(&self, exception: &Bound<'_, PyAny>) -> Outcome {
+        self.door.get().outcomes.of(exception)
+    }
+
+    pub(crate) fn is_of(&self, gate: &Gate) -> bool {
+        self.door.is(&gate.door)
     }
 }
 
@@ -62,7 +72,7 @@ impl Permit {
 
     /// Whether it was given back, or belongs to this process's parent.
     #[getter]
-    fn released(&self) -> bool {
+    pub(crate) fn released(&self) -> bool {
         self.released.is_set() || self.door.get().core.is_inert(&self.ticket)
     }
 
