@@ -11,6 +11,7 @@ mod context;
 mod door;
 mod event;
 mod gate;
+mod hold;
 mod hooks;
 mod names;
 mod once_flag;
@@ -35,6 +36,8 @@ mod _native {
     use super::event::Event;
     #[pymodule_export]
     use super::gate::Gate;
+    #[pymodule_export]
+    use super::hold::Hold;
     #[pymodule_export]
     use super::hooks::Subscription;
     #[pymodule_export]

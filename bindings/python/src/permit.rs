@@ -6,6 +6,7 @@ use tidegate::{Outcome, Ticket};
 
 use crate::door::Door;
 use crate::event::{Fields, Kind};
+use crate::gate::Gate;
 use crate::once_flag::OnceFlag;
 use crate::{arguments, names};
 
@@ -49,7 +50,16 @@ impl Permit {
     /// Ends a block: the exception, if any, tells the outcome.
     #[inline]
     pub(crate) fn end(&self, exception: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.give_back(exception.py(), self.door.get().outcomes.of(exception)).map(|_| ())
+        self.give_back(exception.py(), self.outcome_of(exception)).map(|_| ())
+    }
+
+    /// What an exception, or None, says about the work.
+    pub(crate) fn outcome_of(&self, exception: &Bound<'_, PyAny>) -> Outcome {
+        self.door.get().outcomes.of(exception)
+    }
+
+    pub(crate) fn is_of(&self, gate: &Gate) -> bool {
+        self.door.is(&gate.door)
     }
 }
 
@@ -75,7 +85,7 @@ impl Permit {
 
     /// Whether it was given back, or belongs to this process's parent.
     #[getter]
-    fn released(&self) -> bool {
+    pub(crate) fn released(&self) -> bool {
         self.released.is_set() || self.door.get().core.is_inert(&self.ticket)
     }
 

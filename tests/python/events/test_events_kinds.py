@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from gatekit import assert_at_rest, shed, together
 from tidegate import ConfigError, Event, EventKind, Gate, Outcome, Priority, Reason, Shed
+from tidegate._native import Hold
 from tidegate.testing import ManualClock
 
 
@@ -298,6 +299,21 @@ def test_the_outcome_is_what_the_gate_counted() -> None:
     outcomes = ["success", "overload", "overload", "ignore", "ignore", "ignore"]
     assert [event.outcome for event in events] == outcomes
     assert gate.stats().released == {outcome: outcomes.count(outcome) for outcome in Outcome}
+
+
+def test_a_permit_that_several_hold_is_told_of_once_by_the_last_to_leave(gate: Gate) -> None:
+    events = told(gate, ["shed", "released"])
+    first = Hold.enter(gate)
+    second = first.join()
+    assert second is not None
+    with pytest.raises(Shed):
+        Hold.enter(gate)
+    first.leave("overload")
+    assert kinds(events) == ["shed"]
+    second.leave()
+    assert kinds(events) == ["shed", "released"]
+    assert events[1].outcome == "overload"
+    assert_at_rest(gate)
 
 
 def test_bare_blocks_have_no_permit_to_tell_of(gate: Gate) -> None:
