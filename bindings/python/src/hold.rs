@@ -48,17 +48,18 @@ impl Hold {
         Self { shared, left: OnceFlag::new() }
     }
 
-    fn leave_as(&self, py: Python<'_>, outcome: Outcome) -> bool {
+    /// An error comes from a hook, after the release.
+    fn leave_as(&self, py: Python<'_>, outcome: Outcome) -> PyResult<bool> {
         if !self.left.set(py) {
-            return false;
+            return Ok(false);
         }
         let shared = &*self.shared;
         shared.gravest.fetch_max(gravity(outcome), Ordering::AcqRel);
         if shared.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             let gravest = BY_GRAVITY[usize::from(shared.gravest.load(Ordering::Acquire))];
-            shared.permit.get().give_back(py, gravest);
+            shared.permit.get().give_back(py, gravest)?;
         }
-        true
+        Ok(true)
     }
 }
 
@@ -118,11 +119,11 @@ impl Hold {
     #[pyo3(signature = (outcome=None), text_signature = "($self, outcome='success')")]
     fn leave(&self, py: Python<'_>, outcome: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let outcome = outcome.map_or(Ok(Outcome::Success), arguments::outcome)?;
-        Ok(self.leave_as(py, outcome))
+        self.leave_as(py, outcome)
     }
 
     /// Leaves; the exception, or None, tells the outcome.
-    fn end(&self, exception: &Bound<'_, PyAny>) -> bool {
+    fn end(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.leave_as(exception.py(), self.shared.permit.get().outcome_of(exception))
     }
 
@@ -135,7 +136,7 @@ impl Hold {
         _class: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
-    ) {
-        self.end(exception);
+    ) -> PyResult<()> {
+        self.end(exception).map(|_| ())
     }
 }

@@ -9,8 +9,10 @@ mod arguments;
 mod clock;
 mod context;
 mod door;
+mod event;
 mod gate;
 mod hold;
+mod hooks;
 mod names;
 mod once_flag;
 mod outcome;
@@ -19,6 +21,7 @@ mod prebound;
 mod ready;
 mod shed;
 mod stats;
+mod throttle;
 
 /// The native module behind `tidegate`. Use `tidegate`.
 #[pyo3::pymodule]
@@ -30,11 +33,17 @@ mod _native {
     #[pymodule_export]
     use super::context::{priority_from, read_priority_from};
     #[pymodule_export]
+    use super::event::Event;
+    #[pymodule_export]
     use super::gate::Gate;
     #[pymodule_export]
     use super::hold::Hold;
     #[pymodule_export]
+    use super::hooks::Subscription;
+    #[pymodule_export]
     use super::permit::Permit;
     #[pymodule_export]
     use super::stats::{LimitChange, Stats};
+    #[pymodule_export]
+    use super::throttle::Throttle;
 }
