@@ -9,14 +9,15 @@ ARGS ?=
 
 export PYTHONUTF8 = 1
 
-.PHONY: help demo test test-rust test-python bench soak check clean
+.PHONY: help demo test test-rust test-python leak-matrix bench soak check clean
 
 help:
-	@echo "demo   overload a chatbot's database: ungated, with a semaphore, with tidegate"
-	@echo "test   all tests"
-	@echo "check  format, lints, types, docs"
-	@echo "bench  the figures, as ratios to their peers, in target/bench.json"
-	@echo "soak   long storms, models and sanitizers"
+	@echo "demo         overload a chatbot's database: ungated, with a semaphore, with tidegate"
+	@echo "test         all tests"
+	@echo "check        format, lints, types, docs"
+	@echo "leak-matrix  every hook against every fault, in docs/leak-matrix.md"
+	@echo "bench        the figures, as ratios to their peers, in target/bench.json"
+	@echo "soak         long storms, models and sanitizers"
 
 # --- set-up ------------------------------------------------------------------------------------
 
@@ -55,6 +56,9 @@ test-rust:
 
 test-python: $(VENV)/.package
 	$(BIN)/python -m pytest $(ARGS)
+
+leak-matrix: $(VENV)/.package
+	$(BIN)/python scripts/leak_matrix.py $(ARGS)
 
 bench: $(VENV)/.package
 	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json $(CARGO) bench --locked -p tidegate-benches

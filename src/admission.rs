@@ -263,10 +263,11 @@ impl Inner {
         }
     }
 
-    /// Admits nothing from now on.
-    pub(crate) fn close(&self) {
-        self.word.close(&self.state);
+    /// Admits nothing from now on; whether this call closed it.
+    pub(crate) fn close(&self) -> bool {
+        let closed = self.word.close(&self.state);
         fence(Ordering::SeqCst);
+        closed
     }
 
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
@@ -355,6 +356,11 @@ impl Inner {
         if self.timing {
             shard.flow(place, -i64::from(weight), micros(now_ns));
         }
+    }
+
+    /// For how long a ticket has been held, where timing is on.
+    pub(crate) fn held_ns(&self, ticket: &Ticket) -> Option<u64> {
+        self.timing.then(|| self.clock.now_ns().saturating_sub(ticket.since_ns()))
     }
 
     #[inline]

@@ -41,13 +41,14 @@ impl Control {
         Ok(Self { limit, thresholds, history: VecDeque::new(), at_fork: None })
     }
 
-    pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) {
+    pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {
         if self.history.len() == HISTORY {
             self.history.pop_front();
         }
-        let cause = cause.map(Box::from);
-        self.history.push_back(LimitChange { at_ns, from: self.limit, to: limit, cause });
+        let change = LimitChange { at_ns, from: self.limit, to: limit, cause: cause.map(Box::from) };
+        self.history.push_back(change.clone());
         self.limit = limit;
+        change
     }
 }
 

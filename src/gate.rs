@@ -173,34 +173,35 @@ impl Gate {
 
     /// Sets the limit, with `cause` for the [history](Self::limit_history). Once this has returned,
     /// nothing is admitted above it. Permits that are out stay valid: below them the gate admits
-    /// nothing until enough have left.
+    /// nothing until enough have left. Returns what the history says of it.
     ///
     /// # Errors
     /// [`ConfigError::Limit`] above 2^31 - 1.
-    pub fn set_limit(&self, limit: u32, cause: Option<&str>) -> Result<(), ConfigError> {
+    pub fn set_limit(&self, limit: u32, cause: Option<&str>) -> Result<LimitChange, ConfigError> {
         let limit = limit_from(limit)?;
         let inner = &*self.inner;
         let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
         let mut control = inner.cold().control.lock();
-        control.set_limit(limit, cause, now_ns);
+        let change = control.set_limit(limit, cause, now_ns);
         inner.state.causes.count(cause);
         inner.state.config.store_thresholds(control.thresholds.at(limit));
         inner.word.publish(&inner.state);
-        Ok(())
+        Ok(change)
     }
 
-    /// Sets the thresholds of all four priorities.
+    /// Sets the thresholds of all four priorities, and returns them in weight, most important first.
     ///
     /// # Errors
     /// [`ConfigError`] when they rise as importance falls, or the first is not the limit.
-    pub fn set_thresholds(&self, thresholds: Thresholds) -> Result<(), ConfigError> {
+    pub fn set_thresholds(&self, thresholds: Thresholds) -> Result<[u32; PRIORITIES], ConfigError> {
         let inner = &*self.inner;
         let mut control = inner.cold().control.lock();
         thresholds.validate(control.limit)?;
         control.thresholds = thresholds;
-        inner.state.config.store_thresholds(thresholds.at(control.limit));
+        let at_limit = thresholds.at(control.limit);
+        inner.state.config.store_thresholds(at_limit);
         inner.word.publish(&inner.state);
-        Ok(())
+        Ok(at_limit)
     }
 
     /// The last limit changes, at most 64, oldest first.
@@ -236,9 +237,11 @@ impl Gate {
         self.inner.word.view(&self.inner.state).closed()
     }
 
-    /// Admits nothing any more, also in dry run. What is inside may leave in its own time.
-    pub fn close(&self) {
-        self.inner.close();
+    /// Admits nothing any more, also in dry run. What is inside may leave in its own time. Returns whether
+    /// this call closed the gate: of several, one did.
+    #[allow(clippy::must_use_candidate)] // it is closed either way
+    pub fn close(&self) -> bool {
+        self.inner.close()
     }
 
     /// Closes the gate and waits until everything inside has left, or `timeout` has passed (`None`:
@@ -273,6 +276,18 @@ impl Gate {
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         self.inner.word.view(&self.inner.state).in_flight()
+    }
+
+    /// What the gate's clock reads, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.inner.clock.now_ns()
+    }
+
+    /// For how long a ticket has been held; `None` without timing.
+    #[must_use]
+    pub fn held(&self, ticket: &Ticket) -> Option<Duration> {
+        self.inner.held_ns(ticket).map(Duration::from_nanos)
     }
 
     /// For how long a request like this should stay away: a lower bound, computed from the gate's

@@ -12,6 +12,8 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from tidegate._held import joined
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
@@ -41,7 +43,10 @@ def _guarded(gate: Gate, function: _Function, priority: PriorityLike | None, wei
 
     import inspect  # a large module, for those who decorate
 
-    admit = functools.partial(gate.admit, priority=priority, weight=weight)
+    def admit() -> Any:
+        # A request that holds a permit of this gate takes no second one.
+        return joined(gate) or gate.admit(priority=priority, weight=weight)
+
     kind = _code_owner(function)
     if inspect.isasyncgenfunction(kind):
         wrapper = _async_generator(admit, function)

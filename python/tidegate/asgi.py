@@ -7,26 +7,23 @@ connect to disconnect: where many of them are idle, give them a gate of their ow
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed
-from tidegate._names import Priority
-from tidegate._native import priority_from
+from tidegate.edge import HEALTH_PATHS, Edge, EdgeOptions, Request, TrustedHeader, shed_in
 from tidegate.http import shed_response
 
 if TYPE_CHECKING:
-    from tidegate._native import Gate
+    from tidegate._native import Gate, Hold
+
+__all__ = ["HEALTH_PATHS", "GateMiddleware", "GateOptions", "ShedMiddleware", "TrustedHeader"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-PriorityOf = Callable[[Scope], "Priority | str | None"]
-
-HEALTH_PATHS = ("/health", "/healthz", "/livez", "/readyz")
 
 _TRY_AGAIN_LATER = 1013  # websocket close code
 
@@ -51,6 +48,13 @@ class ShedMiddleware:
             await self._app(scope, receive, send)
 
 
+class GateOptions(EdgeOptions, total=False):
+    """What can be chosen at an ASGI edge. See `GateMiddleware`."""
+
+    websocket_gate: Gate | None
+    release: Literal["body", "start"]
+
+
 class GateMiddleware:
     """Admits each request and websocket through a gate, and answers with a 503 what it sheds.
 
@@ -61,10 +65,15 @@ class GateMiddleware:
         app: The application.
         gate: The gate. Its limit holds for this process.
         websocket_gate: The gate for websockets, if it is another one.
-        health_paths: Paths whose requests pass without a permit, compared exactly, after ``root_path``.
-        priority: The priority of every request, or a function from scope to priority. The gates inside use
-            it, too (``use_priority``). None leaves it to the context and the gate's default. A name that
-            the function returns and that is none, as a client may send one, counts as "sheddable".
+        release: "body": a permit is held until the application has returned. "start": only until the
+            response starts, where what follows (a long download) does not load what the gate protects; pool
+            hooks inside then take permits of their own.
+        **options: As every edge has them: see ``tidegate.edge.Edge``. A function for ``priority`` gets the
+            scope.
+
+    Raises:
+        ConfigError: An option breaks its rule.
+        TypeError: An option has the wrong type.
     """
 
     def __init__(
@@ -73,42 +82,54 @@ class GateMiddleware:
         gate: Gate,
         *,
         websocket_gate: Gate | None = None,
-        health_paths: Collection[str] = HEALTH_PATHS,
-        priority: Priority | str | PriorityOf | None = None,
+        release: Literal["body", "start"] = "body",
+        **options: Unpack[EdgeOptions],
     ) -> None:
-        if isinstance(health_paths, str):
-            raise TypeError("health_paths must be a collection of paths, got a str")
+        if release not in ("body", "start"):
+            raise ConfigError(f"release must be 'body' or 'start', got {release!r}")
         self._app = app
-        self._gates = {"http": gate, "websocket": gate if websocket_gate is None else websocket_gate}
-        self._health_paths = frozenset(health_paths)
-        self._priority = priority if priority is None or callable(priority) else priority_from(priority)
+        self._edge = Edge(gate, **options)
+        self._websocket_gate = websocket_gate or gate
+        self._at_start = release == "start"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        if scope["type"] not in self._gates:
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http" and _route_path(scope) in self._health_paths:
-            await _answer_sheds(self._app, scope, receive, send)
+        if scope["type"] in ("http", "websocket"):
+            await _answer_sheds(self._admitted, scope, receive, send, self._edge.status)
         else:
-            await _answer_sheds(self._admitted, scope, receive, send)
+            await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        priority = self._priority_of(scope)
-        with self._gates[scope["type"]].admit(priority=priority):
-            if priority is None:
-                await self._app(scope, receive, send)
-            else:
-                with use_priority(priority):
-                    await self._app(scope, receive, send)
+        gate = self._websocket_gate if scope["type"] == "websocket" else None
+        with self._edge.admitted(_request(scope), gate) as hold:
+            if self._at_start and scope["type"] == "http":
+                send = _releasing_at_start(hold, send)
+            await self._app(scope, receive, send)
 
-    def _priority_of(self, scope: Scope) -> Priority | None:
-        if not callable(self._priority):
-            return self._priority
-        answer = self._priority(scope)
-        try:
-            return None if answer is None else priority_from(answer)
-        except ConfigError:
-            return Priority.SHEDDABLE
+
+def _releasing_at_start(hold: Hold, send: Send) -> Send:
+    async def releasing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            hold.leave()
+        await send(message)
+
+    return releasing
+
+
+def _request(scope: Scope) -> Request:
+    def header(name: str) -> str | None:
+        wanted = name.encode("latin-1")
+        found = [value for key, value in scope["headers"] if key.lower() == wanted]
+        return b",".join(found).decode("latin-1") if found else None
+
+    client = scope.get("client")
+    return Request(
+        method=scope.get("method", "GET"),  # a websocket's handshake is one
+        path=_route_path(scope),
+        header=header,
+        client=client[0] if client else None,
+        native=scope,
+    )
 
 
 def _route_path(scope: Scope) -> str:
@@ -118,7 +139,7 @@ def _route_path(scope: Scope) -> str:
     return path[len(root) :] if path.startswith(root + "/") else path
 
 
-async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send, status: int = 503) -> None:
     begun = ""  # the type of the first message that commits the server to an answer
 
     async def noting(message: Message) -> None:
@@ -130,13 +151,13 @@ async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send) ->
     try:
         await app(scope, receive, noting)
     except Exception as error:
-        shed = _shed_in(error)
+        shed = shed_in(error)
         if shed is None:
             raise
         if scope["type"] == "websocket" and begun in ("", "websocket.accept"):
-            await _refuse_websocket(shed, scope, send, accepted=begun != "")
+            await _refuse_websocket(shed, scope, send, status, accepted=begun != "")
         elif begun == "":
-            await _send_response(shed, send, "http.response")
+            await _send_response(shed, send, status, "http.response")
         else:
             raise
 
@@ -149,28 +170,17 @@ _COMMITTING = (
 )
 
 
-def _shed_in(error: Exception) -> Shed | None:
-    """The error, if it is a Shed; the first one, if it is a group of nothing else (a TaskGroup's)."""
-    if isinstance(error, Shed):
-        return error
-    if isinstance(error, ExceptionGroup):
-        group = cast("ExceptionGroup[Exception]", error)
-        if group.split(Shed)[1] is None:
-            return _shed_in(group.exceptions[0])
-    return None
-
-
-async def _refuse_websocket(shed: Shed, scope: Scope, send: Send, *, accepted: bool) -> None:
+async def _refuse_websocket(shed: Shed, scope: Scope, send: Send, status: int, *, accepted: bool) -> None:
     if not accepted and "websocket.http.response" in (scope.get("extensions") or {}):
-        await _send_response(shed, send, "websocket.http.response")
+        await _send_response(shed, send, status, "websocket.http.response")
     else:
         # Before the handshake the server makes a 403 of this; there is no other way without the extension.
         reason = f"try again in {shed.retry_after_header} s"
         await send({"type": "websocket.close", "code": _TRY_AGAIN_LATER, "reason": reason})
 
 
-async def _send_response(shed: Shed, send: Send, kind: str) -> None:
-    status, headers, body = shed_response(shed)
+async def _send_response(shed: Shed, send: Send, status: int, kind: str) -> None:
+    status, headers, body = shed_response(shed, status)
     raw = [(name.lower().encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
     raw.append((b"content-length", b"%d" % len(body)))
     await send({"type": f"{kind}.start", "status": status, "headers": raw})

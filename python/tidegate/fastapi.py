@@ -1,34 +1,29 @@
-"""Gates for FastAPI and Starlette applications."""
+"""Gates for FastAPI and Starlette applications: for all requests, and for those of some routes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Unpack
 
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from tidegate._errors import Shed
-from tidegate._names import Priority
-from tidegate.asgi import HEALTH_PATHS, GateMiddleware, PriorityOf, ShedMiddleware
+from tidegate._held import joined, marked
+from tidegate._native import Hold, Permit
+from tidegate.asgi import GateMiddleware, GateOptions, ShedMiddleware
 from tidegate.http import shed_response
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
+    from tidegate._names import Priority
     from tidegate._native import Gate
 
 
-def install(
-    app: Starlette,
-    gate: Gate | None = None,
-    *,
-    websocket_gate: Gate | None = None,
-    health_paths: Collection[str] = HEALTH_PATHS,
-    priority: Priority | str | PriorityOf | None = None,
-) -> None:
+def install(app: Starlette, gate: Gate | None = None, **options: Unpack[GateOptions]) -> None:
     """Answer every Shed with a 503, and, given a gate, admit each request through it.
 
     Sheds are answered wherever they come from: handlers, dependencies, middleware. Call it once for each
@@ -39,35 +34,60 @@ def install(
 
     Args:
         app: A FastAPI or Starlette application that has not started.
-        gate: The gate for whole requests, as are the rest: see ``tidegate.asgi.GateMiddleware``.
-        websocket_gate: The gate for websockets, if it is another one.
-        health_paths: Paths that pass without a permit.
-        priority: The priority of every request, or a function from scope to priority.
+        gate: The gate for whole requests.
+        **options: See ``tidegate.asgi.GateMiddleware``.
 
     Raises:
-        RuntimeError: The application has started.
+        RuntimeError: The application has started, or has a gate already.
+        ConfigError: An option breaks its rule.
+        TypeError: An option has the wrong type.
     """
     if app.middleware_stack is not None:
         raise RuntimeError("install() must be called before the application starts")
-    app.add_exception_handler(Shed, _handle)
+    if gate is not None and any(each.cls is GateMiddleware for each in app.user_middleware):
+        raise RuntimeError("this application has a gate already: a second one would take a second place")
+    status = options.get("status", 503)
+
+    async def handle(connection: HTTPConnection, shed: Exception) -> Response:
+        # Here the answer still passes through the middleware, so it gets CORS headers and is logged as a 503.
+        # How to refuse a websocket depends on whether it was accepted, which only ShedMiddleware has seen.
+        if connection.scope["type"] != "http" or not isinstance(shed, Shed):
+            raise shed
+        code, headers, body = shed_response(shed, status)
+        return Response(body, code, headers)
+
     if gate is not None:
-        app.add_middleware(
-            GateMiddleware,
-            gate=gate,  # by name: earlier versions of FastAPI pass the application by name, too
-            websocket_gate=websocket_gate,
-            health_paths=health_paths,
-            priority=priority,
-        )
+        GateMiddleware(app, gate, **options)  # bad options are an error here, and not when the app starts
+        # By name: earlier versions of FastAPI pass the application by name, too.
+        app.add_middleware(GateMiddleware, gate=gate, **options)
+    app.add_exception_handler(Shed, handle)
     _put_outermost(app)
 
 
-async def _handle(connection: HTTPConnection, shed: Exception) -> Response:
-    # Here the answer still passes through the middleware, so it gets CORS headers and is logged as a 503.
-    # How to refuse a websocket depends on whether it was accepted, which only ShedMiddleware has seen.
-    if connection.scope["type"] != "http" or not isinstance(shed, Shed):
-        raise shed
-    status, headers, body = shed_response(shed)
-    return Response(body, status, headers)
+def admitted(
+    gate: Gate, *, priority: Priority | str | None = None, weight: int = 1
+) -> Callable[[], AsyncIterator[Permit]]:
+    """A dependency that holds a permit while the route runs: ``Depends(admitted(gate))``.
+
+    It ends when FastAPI ends dependencies: from 0.118 on after the response has been sent, before that (and
+    from 0.106 on) already when the route has returned, which is before a streamed body. A request that
+    holds a permit of the same gate keeps that one.
+
+    Args:
+        gate: The gate.
+        priority: The priority; None leaves it to the context and the gate's default.
+        weight: How much of the limit it takes.
+
+    Raises:
+        Shed: From the dependency, when there is no room; ``install(app)`` answers it.
+    """
+
+    async def dependency() -> AsyncIterator[Permit]:
+        hold = joined(gate) or Hold.enter(gate, priority=priority, weight=weight)
+        with hold, marked(hold):
+            yield hold.permit
+
+    return dependency
 
 
 def _put_outermost(app: Starlette) -> None:

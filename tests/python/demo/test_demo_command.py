@@ -34,7 +34,7 @@ COMMAND = [sys.executable, "-m", "tidegate.cli", "demo"]
         ["demo", "--limit", "auto"],
         ["demo", "--database", "postgres"],
         ["demo", "--dsn", "postgresql://somewhere"],
-        ["demo", "--html", "file"],
+        ["demo", "--html", "/nowhere/file"],
     ],
 )
 def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

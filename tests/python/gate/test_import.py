@@ -31,6 +31,7 @@ def test_nothing_is_imported_that_import_can_do_without() -> None:
         "tidegate._drain",
         "tidegate._errors",
         "tidegate._guard",
+        "tidegate._held",
         "tidegate._names",
         "tidegate._native",
     }
