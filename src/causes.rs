@@ -60,7 +60,8 @@ impl Causes {
         for Cause { changes, text } in &self.known {
             match (changes.load(Ordering::Acquire), text.load()) {
                 (0, _) => {}
-                (changes, text) => read.add(text.as_deref().unwrap_or(OTHER), changes),
+                // One line also where a damaged file says something else.
+                (changes, text) => read.add(&label(Some(text.as_deref().unwrap_or(OTHER))), changes),
             }
         }
         match self.other.load(Ordering::Relaxed) {
@@ -143,6 +144,14 @@ mod tests {
         assert_eq!(read(&causes), counts(&[("deploy", 2), ("manual", 2), ("a b ", 1), ("other", 1)]));
         causes.empty();
         assert_eq!(read(&causes), []);
+    }
+
+    #[test]
+    fn what_is_read_is_one_line_also_from_a_damaged_file() {
+        let causes = Causes::new();
+        causes.count(Some("a deploy"));
+        causes.known[0].text.store("a\nend");
+        assert_eq!(read(&causes), counts(&[("a end", 1)]));
     }
 
     #[test]
