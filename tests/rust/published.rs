@@ -370,7 +370,9 @@ mod checks {
     pub(super) fn many_files() {
         let directory = Directory::new();
         let gates: Vec<_> = (0..600).map(|_| directory.gate("db", 8)).collect();
-        gates.iter().for_each(|gate| use_times(gate, 1));
+        for gate in &gates {
+            use_times(gate, 1);
+        }
         drop(gates);
         for left in [344, 88, 0, 0] {
             assert_eq!(directory.sum("db").counts.admitted(CRITICAL), 600);
