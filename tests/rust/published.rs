@@ -269,12 +269,14 @@ mod checks {
             assert!(another.is_published() && counted > 5);
             assert_eq!(directory.files().len(), 2, "finished ones made room");
             assert_eq!(directory.sum("db").counts.admitted(CRITICAL), counted);
+            use_times(&another, 1);
             drop(another);
             // Full of what is not ours: nothing can be added up, and nothing is lost or stops.
             let blob = directory.0.join("blob");
             fs::write(&blob, vec![1; 1 << 20]).unwrap_err();
             works_unpublished(&directory.gate("db", 5));
             assert_eq!(directory.sum("db").counts.admitted(CRITICAL), counted);
+            assert_eq!(directory.sum("another").counts.admitted(CRITICAL), 1);
             fs::remove_file(&blob).unwrap();
             assert!(directory.gate("db", 5).is_published());
             assert_eq!(directory.sum("db").counts.admitted(CRITICAL), counted);
@@ -377,6 +379,8 @@ mod checks {
         for left in [344, 88, 0, 0] {
             assert_eq!(directory.sum("db").counts.admitted(CRITICAL), 600);
             assert_eq!(directory.files().len(), left);
+            let text = fs::read_to_string(directory.0.join("retired-1")).unwrap();
+            assert!(text.matches("holds ").count() <= 256, "what is gone need not be known");
         }
     }
 
