@@ -51,6 +51,8 @@ mod state;
 mod stats;
 mod sync;
 mod thread;
+#[cfg(not(tidegate_loom))]
+mod thread_number;
 mod word;
 
 pub use ask::{Ask, Weight};
@@ -67,3 +69,5 @@ pub use permit::{OwnedPermit, Permit, Ticket};
 pub use priority::{PPM_ONE, Priority, Threshold, Thresholds};
 pub use shed::{Reason, RetryAfter, Shed};
 pub use stats::Stats;
+#[cfg(not(tidegate_loom))]
+pub use thread::{OWN_INDICES, own_index};
