@@ -79,6 +79,13 @@ cmake-static() {
     cmake_builds && ! ldd built/consumer | grep -q tidegate
 }
 
+# The program in docs/c.md, as it stands there.
+documented() {
+    sed -n '/^```c$/,/^```$/{/^```/!p}' docs/c.md >"$out/documented.c"
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    "$CC" -std=c11 $warn "$out/documented.c" -o "$out/documented" $(against "$tree/lib") && "$out/documented"
+}
+
 # --- the header --------------------------------------------------------------------------------
 
 # header COMPILER STANDARD FLAGS...: alone, twice, in two units.
@@ -112,17 +119,18 @@ step "soname, unloading, links" soname_and_flags
 step "the exported symbols are those of symbols.txt" exports_nothing_else
 
 headers "$CC" "" c99 c11 c17 c2x
-headers "$CXX" "-x c++" c++17 c++20 c++23
+headers "$CXX" "-x c++" c++17 c++20 c++2b
 for compiler in clang clang++; do
     if ! has $compiler; then
         skip "header, $compiler" "not installed"
     elif [ $compiler = clang ]; then
         headers clang "" c99 c11 c17 c2x
     else
-        headers clang++ "-x c++" c++17 c++20 c++23
+        headers clang++ "-x c++" c++17 c++20 c++2b
     fi
 done
 
+step "the program in docs/c.md" documented
 for name in basics numbers permits threads fork dlopen fuzz; do
     step "build $name" build $name "$tree/lib"
 done
