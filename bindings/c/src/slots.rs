@@ -464,4 +464,38 @@ mod tests {
             assert!(first ^ second);
         }
     }
+
+    #[test]
+    fn threads_with_and_without_lanes_lose_nothing() {
+        const THREADS: usize = 8;
+        let slots = Slots::new();
+        let crossing: Vec<_> = (0..64).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (slots, crossing) = (&slots, &crossing);
+                scope.spawn(move || {
+                    let own = (thread < THREADS / 2).then_some(thread);
+                    let mut draws = splitmix(thread as u64);
+                    for n in 0..20_000 {
+                        draws = splitmix(draws);
+                        let fresh = claim(slots, own, ticket(n)).unwrap();
+                        // Most are released by another thread than claimed them.
+                        let place = &crossing[draws as usize % crossing.len()];
+                        let taken = place.swap(fresh, Ordering::AcqRel);
+                        assert!(slots.peek(fresh).is_none_or(|ticket| ticket.to_bits() == [n, n + 1]));
+                        if taken != 0 {
+                            let [first, second] = released(slots, taken).unwrap();
+                            assert_eq!(first + 1, second, "a ticket in one piece");
+                            assert_eq!(released(slots, taken), None);
+                        }
+                    }
+                });
+            }
+        });
+        for place in crossing {
+            let left = place.into_inner();
+            assert!(left == 0 || released(&slots, left).is_some());
+        }
+        assert!(slots.none_out());
+    }
 }
