@@ -77,6 +77,8 @@ impl Slot {
 
     #[inline]
     fn write(&self, ticket: Ticket) {
+        // With the fence in `peek`: who sees a part of this ticket also sees that the one before had left.
+        fence(Ordering::Release);
         let [packed, since_ns] = ticket.to_bits();
         self.ticket[0].store(packed, Ordering::Relaxed);
         self.ticket[1].store(since_ns, Ordering::Relaxed);
@@ -84,13 +86,14 @@ impl Slot {
 }
 
 /// The permits of one gate that are out.
+#[repr(C, align(128))] // each lane has cache lines of its own
 pub(crate) struct Slots {
-    /// A power of two; a segment is published before the capacity that counts it.
-    capacity: AtomicU32,
-    /// Added to a slot's own generation.
-    base: u64,
     first: [Slot; FIRST],
     segments: [AtomicPtr<Slot>; SEGMENTS],
+    /// Added to a slot's own generation.
+    base: u64,
+    /// A power of two; a segment is published before the capacity that counts it.
+    capacity: AtomicU32,
 }
 
 /// A free slot of the calling thread's own lane.
