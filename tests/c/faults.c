@@ -1,5 +1,5 @@
-/* What only a test can bring about. A fault inside the library ends at its border: every call answers, and the
- * gate is as it was. */
+/* What only a test can bring about. A fault inside the library ends at its border: every call answers, and
+ * the gate is as it was. */
 
 #include "check.h"
 #include "tidegate_test.h"

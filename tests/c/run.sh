@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 . scripts/steps.sh
 . scripts/native.sh
 
-export RUST_BACKTRACE=0 # a test makes the library faults, on purpose
+export RUST_BACKTRACE=0 # a test makes the library panic, on purpose
 
 # --- what the programs are built and run with --------------------------------------------------
 
