@@ -40,7 +40,7 @@ step "as many permits as a gate can name" cargo test --locked --release -p tideg
 step "the C ABI's random programs and storms" env TIDEGATE_FUZZ_STEPS=50000000 TIDEGATE_TEST_PERCENT=1000 \
     scripts/polyglot.sh
 for _ in 1 2 3 4 5; do
-    step "forks" cargo test --locked --release --test fork
+    step "forks" cargo test --locked --release --test fork --test published
 done
 
 if sanitizer_runs >/dev/null 2>&1; then

@@ -14,17 +14,17 @@ use crate::fork;
 use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
+use crate::registry;
 use crate::retry::Observation;
 use crate::shard::Counter;
 use crate::shed::{RetryAfter, Shed};
 use crate::state::Flags;
 use crate::stats::Stats;
-use crate::sync::Ordering;
 
 /// The admission controller of one protected resource.
 ///
-/// A gate is a handle: clones share one count. It never waits, holds no thread, file or socket, and
-/// can be used from any thread.
+/// A gate is a handle: clones share one count. It never waits, holds no thread, file or socket
+/// (unless it is [published](GateBuilder::publish_in)), and can be used from any thread.
 ///
 /// ```
 /// use tidegate::{Gate, Priority};
@@ -57,16 +57,29 @@ impl Gate {
         GateBuilder::new(name, limit)
     }
 
-    pub(crate) fn from_parts(config: GateBuilder, control: Control) -> Self {
-        let inner = Arc::new(Inner::new(config, control));
-        fork::register(&inner);
-        Self { inner }
+    pub(crate) fn from_parts(config: GateBuilder, control: Control) -> Result<Self, ConfigError> {
+        let inner = Arc::new(Inner::new(config, control)?);
+        registry::register(&inner);
+        Ok(Self { inner })
+    }
+
+    /// The gates of this process that somebody still holds, in the order in which they were built.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        registry::living().into_iter().map(|inner| Self { inner }).collect()
     }
 
     /// The name, a label: two gates may have the same.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    /// Whether the gate is [published](GateBuilder::publish_in). A fork's child that finds no room for a file
+    /// of its own goes on unpublished.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        self.inner.state.is_published()
     }
 
     /// The priority of requests that name none.
@@ -160,33 +173,35 @@ impl Gate {
 
     /// Sets the limit, with `cause` for the [history](Self::limit_history). Once this has returned,
     /// nothing is admitted above it. Permits that are out stay valid: below them the gate admits
-    /// nothing until enough have left.
+    /// nothing until enough have left. Returns what the history says of it.
     ///
     /// # Errors
     /// [`ConfigError::Limit`] above 2^31 - 1.
-    pub fn set_limit(&self, limit: u32, cause: Option<&str>) -> Result<(), ConfigError> {
+    pub fn set_limit(&self, limit: u32, cause: Option<&str>) -> Result<LimitChange, ConfigError> {
         let limit = limit_from(limit)?;
         let inner = &*self.inner;
         let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
         let mut control = inner.cold().control.lock();
-        control.set_limit(limit, cause, now_ns);
+        let change = control.set_limit(limit, cause, now_ns);
+        inner.state.causes.count(cause);
         inner.state.config.store_thresholds(control.thresholds.at(limit));
         inner.word.publish(&inner.state);
-        Ok(())
+        Ok(change)
     }
 
-    /// Sets the thresholds of all four priorities.
+    /// Sets the thresholds of all four priorities, and returns them in weight, most important first.
     ///
     /// # Errors
     /// [`ConfigError`] when they rise as importance falls, or the first is not the limit.
-    pub fn set_thresholds(&self, thresholds: Thresholds) -> Result<(), ConfigError> {
+    pub fn set_thresholds(&self, thresholds: Thresholds) -> Result<[u32; PRIORITIES], ConfigError> {
         let inner = &*self.inner;
         let mut control = inner.cold().control.lock();
         thresholds.validate(control.limit)?;
         control.thresholds = thresholds;
-        inner.state.config.store_thresholds(thresholds.at(control.limit));
+        let at_limit = thresholds.at(control.limit);
+        inner.state.config.store_thresholds(at_limit);
         inner.word.publish(&inner.state);
-        Ok(())
+        Ok(at_limit)
     }
 
     /// The last limit changes, at most 64, oldest first.
@@ -222,9 +237,11 @@ impl Gate {
         self.inner.word.view(&self.inner.state).closed()
     }
 
-    /// Admits nothing any more, also in dry run. What is inside may leave in its own time.
-    pub fn close(&self) {
-        self.inner.close();
+    /// Admits nothing any more, also in dry run. What is inside may leave in its own time. Returns whether
+    /// this call closed the gate: of several, one did.
+    #[allow(clippy::must_use_candidate)] // it is closed either way
+    pub fn close(&self) -> bool {
+        self.inner.close()
     }
 
     /// Closes the gate and waits until everything inside has left, or `timeout` has passed (`None`:
@@ -261,6 +278,18 @@ impl Gate {
         self.inner.word.view(&self.inner.state).in_flight()
     }
 
+    /// What the gate's clock reads, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.inner.clock.now_ns()
+    }
+
+    /// For how long a ticket has been held; `None` without timing.
+    #[must_use]
+    pub fn held(&self, ticket: &Ticket) -> Option<Duration> {
+        self.inner.held_ns(ticket).map(Duration::from_nanos)
+    }
+
     /// For how long a request like this should stay away: a lower bound, computed from the gate's
     /// counters when asked for.
     ///
@@ -289,9 +318,9 @@ impl Gate {
         let totals = inner.totals();
         let now = Observation {
             now_ns: inner.clock.now_ns(),
-            completions: totals.released.iter().sum(),
-            released_weight: totals.released_weight,
-            admitted_weight: totals.admitted_weight,
+            completions: totals.completions(),
+            released_weight: totals.released_weight(),
+            admitted_weight: totals.admitted_weight(),
         };
         inner.cold().retry.lock().estimate(now, priority, need)
     }
@@ -299,21 +328,7 @@ impl Gate {
     /// A reading of all counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let inner = &*self.inner;
-        let totals = inner.totals();
-        let view = inner.word.view(&inner.state);
-        Stats {
-            limit: self.limit(),
-            in_flight: view.in_flight(),
-            high_water: inner.state.hot.high_water.load(Ordering::Relaxed),
-            generation: view.generation(),
-            over_in_flight: inner.state.over_in_flight(),
-            unmatched_exits: totals.unmatched_exits,
-            collected: totals.collected,
-            occupancy_us: inner.occupancy_us(),
-            totals,
-            latency: inner.latencies(),
-        }
+        self.inner.stats()
     }
 
     /// Puts back a ticket whose permit was forgotten, and counts that: for bindings to languages with

@@ -173,14 +173,13 @@ impl Word {
         self.bump(state, 0);
     }
 
-    /// Closes the word for good. Closing it again changes nothing.
-    pub(crate) fn close(self, state: &GateState) {
-        if !self.view(state).closed() {
-            self.bump(state, CLOSED);
-        }
+    /// Closes the word for good; whether this call did. Closing it again changes nothing.
+    pub(crate) fn close(self, state: &GateState) -> bool {
+        !self.view(state).closed() && !self.bump(state, CLOSED).closed()
     }
 
-    fn bump(self, state: &GateState, set: u64) {
+    /// What the word was before.
+    fn bump(self, state: &GateState, set: u64) -> View {
         match self {
             Self::Local => {
                 let mut before = state.hot.word.load(Ordering::Relaxed);
@@ -193,7 +192,7 @@ impl Word {
                         Ordering::AcqRel,
                         Ordering::Relaxed,
                     ) {
-                        Ok(_) => return,
+                        Ok(_) => return View(before),
                         Err(now) => before = now,
                     }
                 }
@@ -201,13 +200,12 @@ impl Word {
         }
     }
 
-    /// In a fork's child: what was in flight belongs to the parent. Closed stays closed.
+    /// In a fork's child: what was in flight belongs to the parent. What was closed at the fork stays closed.
     #[cfg(all(unix, not(tidegate_loom)))]
-    pub(crate) fn empty(self, state: &GateState) {
+    pub(crate) fn start_anew(self, state: &GateState, at_fork: View) {
         match self {
             Self::Local => {
-                let word = state.hot.word.load(Ordering::Relaxed);
-                let kept = word & (GENERATION_MASK | CLOSED);
+                let kept = at_fork.0 & (GENERATION_MASK | CLOSED);
                 state.hot.word.store(kept, Ordering::Relaxed);
             }
         }
@@ -249,6 +247,15 @@ mod tests {
         Word::Local.publish(&state);
         let view = Word::Local.view(&state);
         assert_eq!((view.generation(), view.in_flight(), view.closed()), (0, 5, false));
+    }
+
+    #[test]
+    fn one_call_closes_a_word_and_the_others_change_nothing() {
+        let state = GateState::new();
+        assert!(Word::Local.close(&state));
+        let closed = Word::Local.view(&state);
+        assert!(!Word::Local.close(&state));
+        assert_eq!(Word::Local.view(&state), closed);
     }
 
     #[test]

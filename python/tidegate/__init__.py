@@ -16,14 +16,16 @@ from tidegate import _drain as _drain
 from tidegate import _guard as _guard
 from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed, TidegateError
-from tidegate._names import Outcome, Priority, Reason
-from tidegate._native import Admission, Gate, LimitChange, Permit, Stats
+from tidegate._names import EventKind, Outcome, Priority, Reason
+from tidegate._native import Admission, Event, Gate, LimitChange, Permit, Stats, Subscription
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Admission",
     "ConfigError",
+    "Event",
+    "EventKind",
     "Gate",
     "LimitChange",
     "Outcome",
@@ -32,6 +34,7 @@ __all__ = [
     "Reason",
     "Shed",
     "Stats",
+    "Subscription",
     "TidegateError",
     "use_priority",
 ]

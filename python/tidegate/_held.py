@@ -26,16 +26,17 @@ if TYPE_CHECKING:
     from tidegate._native import Gate
 
     _Owner = Callable[[], object]
-    _Mark = tuple[Hold, _Owner | None]
+    _Mark = tuple[ref[Hold], _Owner | None]
     """A hold, and who alone may join it: a function to what `_who` says; None for the whole context."""
 
-_marks: ContextVar[tuple[_Mark, ...]] = ContextVar("tidegate_held", default=())
+marks: ContextVar[tuple[_Mark, ...]] = ContextVar("tidegate_held", default=())
 
 
 def joined(gate: Gate) -> Hold | None:
     """A further hold of the permit that the request has of this gate, or None."""
-    for hold, owner in _marks.get():
-        if hold.is_of(gate) and (owner is None or owner() == _who()):
+    for mark, owner in marks.get():
+        hold = mark()
+        if hold is not None and hold.is_of(gate) and (owner is None or owner() == _who()):
             further = hold.join()
             if further is not None:
                 return further
@@ -48,10 +49,9 @@ def check_out(gate: Gate) -> Hold:
     Raises:
         Shed: The request has no permit of this gate, and there is no room for one.
     """
-    hold = joined(gate)
-    if hold is None:
-        hold = Hold.enter(gate)
-        _mark(hold, _reference_to(_who()))
+    hold = joined(gate) or Hold.enter(gate)
+    # Also one that joined: the first may leave and be gone before it.
+    _mark(hold, _reference_to(_who()))
     return hold
 
 
@@ -64,7 +64,7 @@ class marked:  # noqa: N801 - reads as a statement: with marked(hold)
         self._hold = hold
 
     def __enter__(self) -> None:
-        self._before = _marks.get()
+        self._before = marks.get()
         _mark(self._hold, None)
 
     def __exit__(
@@ -74,12 +74,13 @@ class marked:  # noqa: N801 - reads as a statement: with marked(hold)
         traceback: TracebackType | None,
     ) -> None:
         # Not by a token: a framework may run the end of a block in a copy of the context it began in.
-        _marks.set(self._before)
+        marks.set(self._before)
 
 
 def _mark(hold: Hold, owner: _Owner | None) -> None:
-    alive = [mark for mark in _marks.get() if not mark[0].released]
-    _marks.set((*alive, (hold, owner)))
+    alive = [mark for mark in marks.get() if (held := mark[0]()) is not None and not held.released]
+    # A mark keeps nothing alive: a hold that an interrupt has lost is collected, and with it the permit.
+    marks.set((*alive, (ref(hold), owner)))
 
 
 def _who() -> object:
@@ -87,7 +88,7 @@ def _who() -> object:
     asyncio = sys.modules.get("asyncio")  # not imported for this: without it no task runs
     try:
         task = asyncio and asyncio.current_task()
-    except RuntimeError:
+    except (RuntimeError, AttributeError):  # no loop runs here; another thread is just importing it
         task = None
     return task or get_ident()
 

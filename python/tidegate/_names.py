@@ -53,6 +53,25 @@ class Outcome(StrEnum):
     """The work says nothing about the resource: cancelled, interrupted, never begun."""
 
 
+class EventKind(StrEnum):
+    """What happened at a gate, as hooks are told."""
+
+    SHED = "shed"
+    """A request was turned away."""
+    LIMIT = "limit"
+    """The limit was set."""
+    THRESHOLDS = "thresholds"
+    """The thresholds were set."""
+    ENFORCE = "enforce"
+    """Dry run was switched on or off."""
+    CLOSED = "closed"
+    """The gate was closed: the call that did it, not a later one."""
+    DRAINED = "drained"
+    """Everything inside the closed gate has left."""
+    RELEASED = "released"
+    """A permit was given back. Not told unless asked for, and never of bare ``with gate:`` blocks."""
+
+
 class Reason(StrEnum):
     """Why a request was turned away."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
-from tidegate._names import Outcome, Priority
+from tidegate._names import EventKind, Outcome, Priority
 
 PriorityName: TypeAlias = Literal[
     "critical_plus", "critical", "essential", "sheddable_plus", "sheddable", "non-essential"
@@ -11,6 +11,11 @@ PriorityName: TypeAlias = Literal[
 PriorityLike: TypeAlias = Priority | PriorityName
 
 OutcomeLike: TypeAlias = Outcome | Literal["success", "overload", "ignore"]
+
+
+EventKindLike: TypeAlias = (
+    EventKind | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "released"]
+)
 
 
 class Reserve(TypedDict):

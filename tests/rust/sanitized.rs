@@ -65,7 +65,7 @@ fn storm(shared: &Protected, number: u64, bare: bool, planted: bool) -> u64 {
             gate.exit(Outcome::Overload);
         }
         match (number + round) % 64 {
-            0 => gate.set_limit(1, Some("storm")).unwrap(),
+            0 => _ = gate.set_limit(1, Some("storm")).unwrap(),
             1 => drop(gate.stats()),
             2 => _ = gate.retry_after(Priority::Sheddable),
             3 => drop(gate.limit_history()),

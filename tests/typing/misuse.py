@@ -38,6 +38,13 @@ if permit is not None:
     permit.weight = 2  # type: ignore[misc]
 
 
+# --- events ---
+gate.subscribe()  # type: ignore[call-arg]
+gate.subscribe(print, events="sheds")  # type: ignore[arg-type]
+gate.subscribe(print, events=["shed", "Limit"])  # type: ignore[list-item]
+gate.subscribe(lambda: None)  # type: ignore[arg-type, misc]
+
+
 # --- guard ---
 @gate.guard
 def guarded(key: int) -> str:

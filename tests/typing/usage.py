@@ -8,9 +8,24 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from functools import partial
 from typing import assert_type
 
-from tidegate import Gate, LimitChange, Outcome, Permit, Priority, Reason, Shed, Stats, use_priority
+from tidegate import (
+    Event,
+    EventKind,
+    Gate,
+    LimitChange,
+    Outcome,
+    Permit,
+    Priority,
+    Reason,
+    Shed,
+    Stats,
+    Subscription,
+    use_priority,
+)
 from tidegate.asgi import App, GateMiddleware, Message, Receive, Scope, Send
 from tidegate.http import shed_response
+from tidegate.logs import log_events
+from tidegate.otel import instrument
 from tidegate.testing import ManualClock
 
 gate = Gate("db", limit=20)
@@ -162,6 +177,26 @@ async def coroutines() -> None:
     assert_type(await repository.async_method(key=1), str)
     task = create_task(coroutine(1))  # a coroutine still, not merely awaitable
     assert_type(await task, str)
+
+
+# --- events ------------------------------------------------------------------------------------
+
+
+def hook(event: Event) -> None:
+    assert_type(event.kind, EventKind)
+    assert_type(event.reason, Reason | None)
+    assert_type(event.outcome, Outcome | None)
+    assert_type(event.duration, float | None)
+    assert_type(event.limit, int | None)
+
+
+unsubscribe = gate.subscribe(hook)
+assert_type(unsubscribe, Subscription)
+unsubscribe()
+with gate.subscribe(hook, events=["shed", EventKind.RELEASED]):
+    gate.subscribe(print, "limit")
+end_of_logging: Callable[[], None] = log_events(gate, interval=60)
+uninstrument: Callable[[], None] = instrument(gate)
 
 
 # --- sheds, statistics, middleware -------------------------------------------------------------

@@ -50,14 +50,13 @@ impl Admission {
     }
 
     #[inline]
-    fn exit(&self, exception: &Bound<'_, PyAny>) {
+    fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<()> {
         let permit = self.permit.load(Ordering::Acquire);
         // SAFETY: null, or a reference that this object owns and gives up only in `drop`.
         let permit = unsafe { Bound::from_borrowed_ptr_or_opt(exception.py(), permit) };
-        if let Some(permit) = permit {
-            // SAFETY: `enter` stored a permit.
-            unsafe { permit.cast_unchecked::<Permit>() }.get().end(exception);
-        }
+        let Some(permit) = permit else { return Ok(()) };
+        // SAFETY: `enter` stored a permit.
+        unsafe { permit.cast_unchecked::<Permit>() }.get().end(exception)
     }
 }
 
@@ -85,8 +84,8 @@ impl Admission {
         _class: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
-    ) {
-        self.exit(exception);
+    ) -> PyResult<()> {
+        self.exit(exception)
     }
 
     fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<Ready>> {
@@ -100,7 +99,7 @@ impl Admission {
         exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Py<Ready>> {
-        self.exit(exception);
+        self.exit(exception)?;
         Ready::done(py)
     }
 

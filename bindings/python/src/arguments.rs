@@ -1,6 +1,8 @@
 //! From Python's arguments to the core's types. What does not fit is a `TypeError` where the type is
 //! wrong and a `ConfigError` where the value is; nothing is rounded, wrapped or guessed.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
 use tidegate::{Ask, ConfigError, Outcome, Priority, Threshold, Thresholds, Weight, limit_from};
 
-use crate::names::config_error;
+use crate::event::{Kind, Kinds};
+use crate::names::{config_error, config_error_text};
 
 type Any<'py> = Bound<'py, PyAny>;
 
@@ -90,6 +93,33 @@ pub(crate) fn outcome(value: &Any<'_>) -> PyResult<Outcome> {
     text("outcome", value, str::parse, |got| ConfigError::Outcome { got })
 }
 
+/// The kinds of events that a hook is to be told: one, several, or None for the default.
+pub(crate) fn kinds(value: Option<&Any<'_>>) -> PyResult<Kinds> {
+    let Some(value) = value else {
+        return Ok(Kinds::DEFAULT);
+    };
+    if value.is_instance_of::<PyString>() {
+        return with_kind(Kinds::NONE, value);
+    }
+    let names = value.try_iter().map_err(|_| wrong_type("events", "kinds of events", value))?;
+    let kinds = names.into_iter().try_fold(Kinds::NONE, |kinds, name| with_kind(kinds, &name?))?;
+    if kinds.is_empty() {
+        return Err(config_error_text(value.py(), "events must name at least one kind, got none"));
+    }
+    Ok(kinds)
+}
+
+fn with_kind(kinds: Kinds, name: &Any<'_>) -> PyResult<Kinds> {
+    let text = name.cast::<PyString>().map_err(|_| wrong_type("a kind of event", "a str", name))?;
+    kinds.with(&text.to_string_lossy()).ok_or_else(|| {
+        let all = Kind::NAMES.join(", ");
+        config_error_text(
+            name.py(),
+            &format!("a kind of event must be one of {all}, got {:?}", text.to_string_lossy()),
+        )
+    })
+}
+
 /// What is asked for; a priority of None is left to the context or the gate's default.
 pub(crate) fn ask(priority_arg: Option<&Any<'_>>, weight_arg: Option<&Any<'_>>) -> PyResult<Ask> {
     let wanted = priority_arg.map(priority).transpose()?;
@@ -153,4 +183,12 @@ pub(crate) fn timeout(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
 /// The sign of an int that no float can hold.
 fn sign(value: &Any<'_>) -> PyResult<f64> {
     Ok(if value.lt(0)? { -1.0 } else { 1.0 })
+}
+
+/// Where gates are published, if anywhere: read from Python's environment, which is what a program has
+/// changed.
+pub(crate) fn metrics_directory(py: Python<'_>) -> PyResult<Option<PathBuf>> {
+    let environment = py.import("os")?.getattr("environ")?;
+    let directory = environment.call_method1("get", ("TIDEGATE_METRICS_DIR", ""))?.extract::<OsString>()?;
+    Ok((!directory.is_empty()).then(|| directory.into()))
 }

@@ -1,9 +1,11 @@
 //! What blocks and permits hold on to: the way in and out of a gate, without the rest of its surface.
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyWeakrefMethods, PyWeakrefReference};
 use tidegate::{Ask, RetryAfter, Shed};
 
+use crate::event::{Event, Fields, Kind};
+use crate::hooks::Hooks;
 use crate::outcome::Outcomes;
 use crate::permit::Permit;
 use crate::{arguments, context, shed};
@@ -12,17 +14,18 @@ use crate::{arguments, context, shed};
 ///
 /// It is apart from `Gate` so that a gate can keep its own bound `__enter__` and `__exit__` (see
 /// `prebound`) without being part of a reference cycle.
-#[pyclass(frozen, module = "tidegate._native")]
+#[pyclass(frozen, weakref, module = "tidegate._native")]
 pub(crate) struct Door {
     pub(crate) core: tidegate::Gate,
     pub(crate) outcomes: Outcomes,
+    pub(crate) hooks: Hooks,
     name: Py<PyString>,
 }
 
 impl Door {
     pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> Self {
         let name = PyString::new(py, core.name()).unbind();
-        Self { core, outcomes, name }
+        Self { core, outcomes, hooks: Hooks::new(py), name }
     }
 
     pub(crate) fn name(&self, py: Python<'_>) -> Py<PyString> {
@@ -39,17 +42,65 @@ impl Door {
     pub(crate) fn take(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Result<Py<Permit>, Shed>> {
         let ask = Self::complete(slf.py(), ask)?;
         match slf.get().core.take(ask) {
-            Err(refused) => Ok(Err(refused)),
+            Err(refused) => {
+                if slf.get().hooks.want(Kind::Shed) {
+                    slf.get().tell_shed(slf.py(), refused)?;
+                }
+                Ok(Err(refused))
+            }
             // Made a permit at once: if Python has no memory for the object, dropping it gives the
             // room back.
             Ok(ticket) => Py::new(slf.py(), Permit::new(slf.clone().unbind(), ticket)).map(Ok),
         }
     }
 
+    /// The hooks are told, and the caller by an exception.
+    #[cold]
+    fn refuse(slf: &Bound<'_, Self>, refused: Shed) -> PyErr {
+        let told = slf.get().tell_shed(slf.py(), refused);
+        told.err().unwrap_or_else(|| shed::error(slf, refused))
+    }
+
     /// A permit, or the shed as an exception.
     #[inline]
     pub(crate) fn admit(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Py<Permit>> {
         Self::take(slf, ask)?.map_err(|refused| shed::error(slf, refused))
+    }
+
+    /// Tells the hooks of something, where any wants to know it.
+    #[inline]
+    pub(crate) fn tell(&self, py: Python<'_>, kind: Kind, fields: impl FnOnce() -> Fields) -> PyResult<()> {
+        if !self.hooks.want(kind) {
+            return Ok(());
+        }
+        let (gate, at_ns) = (self.name(py), self.core.now_ns());
+        self.hooks.tell(py, Event { kind, gate, at_ns, fields: fields() })
+    }
+
+    #[cold]
+    fn tell_shed(&self, py: Python<'_>, refused: Shed) -> PyResult<()> {
+        self.tell(py, Kind::Shed, || Fields::shed(refused))
+    }
+
+    /// Closes the gate. Its hooks are told by the call that did it, and of the last that leaves.
+    pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, door) = (slf.py(), slf.get());
+        if !door.core.close() {
+            return Ok(());
+        }
+        let told = door.tell(py, Kind::Closed, || Fields::closed(door.core.in_flight()));
+        // By the core, which lives in the door: a strong reference would keep both for ever.
+        let door = PyWeakrefReference::new(slf)?.unbind();
+        slf.get().core.on_drained(Box::new(move || {
+            Python::try_attach(|py| {
+                let Some(door) = door.bind(py).upgrade() else { return };
+                let door = door.cast::<Door>().expect("it was made of one").get();
+                if let Err(error) = door.tell(py, Kind::Drained, Fields::default) {
+                    error.write_unraisable(py, None); // whoever left last is on its way out
+                }
+            });
+        }));
+        told
     }
 
     pub(crate) fn wait(&self, py: Python<'_>, ask: Ask) -> PyResult<Option<f64>> {
@@ -66,7 +117,7 @@ impl Door {
     #[inline]
     pub(crate) fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
         let priority = context::priority(slf.py())?;
-        slf.get().core.enter(priority).map_err(|refused| shed::error(slf, refused))
+        slf.get().core.enter(priority).map_err(|refused| Self::refuse(slf, refused))
     }
 
     /// For sheds, which keep the door they were turned away from.
@@ -80,6 +131,7 @@ impl Door {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.outcomes.traverse(&visit)
+        self.outcomes.traverse(&visit)?;
+        self.hooks.traverse(&visit)
     }
 }

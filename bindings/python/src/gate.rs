@@ -13,6 +13,8 @@ use crate::admission::Admission;
 use crate::arguments;
 use crate::clock::ManualClock;
 use crate::door::Door;
+use crate::event::{Fields, Kind};
+use crate::hooks::Subscription;
 use crate::names::{self, config_error, imported};
 use crate::outcome::Outcomes;
 use crate::permit::Permit;
@@ -35,8 +37,11 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 ///     outcomes: Exception class to "success", "overload" or "ignore".
 ///     clock: A ``tidegate.testing.ManualClock``, for tests.
 ///
+/// With the environment variable ``TIDEGATE_METRICS_DIR`` set, the gate's state lives in a file in that
+/// directory, so that ``tidegate.prometheus`` can add up the gates of all processes.
+///
 /// Raises:
-///     ConfigError: A value breaks its rule (a ValueError, too).
+///     ConfigError: A value breaks its rule (a ValueError, too), or the directory does.
 ///     TypeError: A value has the wrong type.
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Gate {
@@ -46,8 +51,12 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn core(&self) -> &tidegate::Gate {
+    pub(crate) fn core(&self) -> &tidegate::Gate {
         &self.door.get().core
+    }
+
+    fn tell(&self, py: Python<'_>, kind: Kind, fields: impl FnOnce() -> Fields) -> PyResult<()> {
+        self.door.get().tell(py, kind, fields)
     }
 }
 
@@ -83,6 +92,9 @@ impl Gate {
         }
         if let Some(clock) = clock {
             builder = builder.clock(clock.get().core.clone());
+        }
+        if let Some(directory) = arguments::metrics_directory(py)? {
+            builder = builder.publish_in(directory);
         }
         let core = builder.build().map_err(|error| config_error(py, &error))?;
         let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
@@ -208,19 +220,24 @@ impl Gate {
     #[pyo3(signature = (n, *, cause=None))]
     fn set_limit(&self, n: &Bound<'_, PyAny>, cause: Option<&str>) -> PyResult<()> {
         let limit = arguments::limit(n)?;
-        self.core().set_limit(limit, cause).map_err(|error| config_error(n.py(), &error))
+        let changed = self.core().set_limit(limit, cause);
+        let change = changed.map_err(|error| config_error(n.py(), &error))?;
+        self.tell(n.py(), Kind::Limit, || Fields::limit(change))
     }
 
     /// Sets the thresholds: priority to fraction of the limit, or to ``{"reserve": weight}``. What is not
     /// named has its default.
     fn set_thresholds(&self, mapping: &Bound<'_, PyAny>) -> PyResult<()> {
         let thresholds = arguments::thresholds(Some(mapping))?;
-        self.core().set_thresholds(thresholds).map_err(|error| config_error(mapping.py(), &error))
+        let changed = self.core().set_thresholds(thresholds);
+        let at_limit = changed.map_err(|error| config_error(mapping.py(), &error))?;
+        self.tell(mapping.py(), Kind::Thresholds, || Fields::thresholds(at_limit))
     }
 
     /// Switches dry run off (True) or on (False).
-    fn set_enforce(&self, flag: bool) {
+    fn set_enforce(&self, py: Python<'_>, flag: bool) -> PyResult<()> {
         self.core().set_enforce(flag);
+        self.tell(py, Kind::Enforce, || Fields::enforce(flag))
     }
 
     /// For how many seconds a request like this should stay away, at least: 0.0 when it would be
@@ -239,8 +256,8 @@ impl Gate {
     }
 
     /// Admits nothing any more, also in dry run. What is inside may leave in its own time.
-    fn close(&self) {
-        self.core().close();
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        Door::close(self.door.bind(py))
     }
 
     /// Closes the gate and waits until everything inside has left. Returns whether it has, within
@@ -251,6 +268,7 @@ impl Gate {
         static REFUSE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let timeout = arguments::timeout(timeout)?;
         imported(py, &REFUSE, "tidegate._drain", "refuse_in_event_loop")?.call0()?;
+        self.close(py)?;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
@@ -278,7 +296,8 @@ impl Gate {
 
     /// Closes the gate; ``callback()`` is called once everything inside has left, by whoever
     /// releases the last of it, in any thread. Returns what ``_forget_drained`` takes.
-    fn _on_drained(&self, callback: Py<PyAny>) -> u64 {
+    fn _on_drained(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<u64> {
+        self.close(py)?;
         let id = self.core().on_drained(Box::new(move || {
             // At interpreter exit nobody waits any more.
             Python::try_attach(|py| {
@@ -287,12 +306,39 @@ impl Gate {
                 }
             });
         }));
-        id.to_u64()
+        Ok(id.to_u64())
     }
 
     /// Forgets a callback that nobody waits for any more.
     fn _forget_drained(&self, waiting: u64) {
         self.core().forget_drained(DrainId::from_u64(waiting));
+    }
+
+    /// Has ``hook(event)`` called when something happens at this gate. Returns what unsubscribes it, when
+    /// called or at the end of a ``with`` block.
+    ///
+    /// A hook is called by the thread that did what happened, so it should be quick and must not wait. What it
+    /// raises goes to ``sys.unraisablehook``, never to the caller, except what is no ``Exception`` (an
+    /// interrupt, an exit): that goes on to the caller. A hook is not called for what happens in its thread
+    /// while it runs; the other hooks are, and nobody for what they do in turn.
+    ///
+    /// Args:
+    ///     hook: Called with an Event.
+    ///     events: The kinds of events, or one; None for all but "released", which costs every permit.
+    ///
+    /// Raises:
+    ///     ConfigError: There is no such kind of event, or none was named.
+    ///     TypeError: The hook cannot be called.
+    #[pyo3(signature = (hook, events=None))]
+    fn subscribe(
+        &self,
+        hook: &Bound<'_, PyAny>,
+        events: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Subscription> {
+        if !hook.is_callable() {
+            return Err(arguments::wrong_type("hook", "a callable", hook));
+        }
+        Subscription::new(self.door.bind(hook.py()), hook, arguments::kinds(events)?)
     }
 
     /// A reading of all counters.

@@ -37,7 +37,7 @@ fn gravity(outcome: Outcome) -> u8 {
 }
 
 /// One user's part in a permit that several may share. For integrations.
-#[pyclass(frozen, module = "tidegate._native")]
+#[pyclass(frozen, weakref, module = "tidegate._native")]
 pub(crate) struct Hold {
     shared: Arc<Shared>,
     left: OnceFlag,
@@ -48,25 +48,26 @@ impl Hold {
         Self { shared, left: OnceFlag::new() }
     }
 
-    fn leave_as(&self, py: Python<'_>, outcome: Outcome) -> bool {
+    /// An error comes from a hook, after the release.
+    fn leave_as(&self, py: Python<'_>, outcome: Outcome) -> PyResult<bool> {
         if !self.left.set(py) {
-            return false;
+            return Ok(false);
         }
         let shared = &*self.shared;
         shared.gravest.fetch_max(gravity(outcome), Ordering::AcqRel);
         if shared.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             let gravest = BY_GRAVITY[usize::from(shared.gravest.load(Ordering::Acquire))];
-            shared.permit.get().give_back(py, gravest);
+            shared.permit.get().give_back(py, gravest)?;
         }
-        true
+        Ok(true)
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // If it was the last, the permit is dropped next, which counts it as collected and warns.
-        if !self.left.is_set() {
-            self.shared.users.fetch_sub(1, Ordering::AcqRel);
+        if !self.left.is_set() && self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Holds that have left may live on, and with them the permit: it does not wait for that.
+            Python::try_attach(|_| self.shared.permit.get().collect());
         }
     }
 }
@@ -118,12 +119,22 @@ impl Hold {
     #[pyo3(signature = (outcome=None), text_signature = "($self, outcome='success')")]
     fn leave(&self, py: Python<'_>, outcome: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let outcome = outcome.map_or(Ok(Outcome::Success), arguments::outcome)?;
-        Ok(self.leave_as(py, outcome))
+        self.leave_as(py, outcome)
     }
 
     /// Leaves; the exception, or None, tells the outcome.
-    fn end(&self, exception: &Bound<'_, PyAny>) -> bool {
+    fn end(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.leave_as(exception.py(), self.shared.permit.get().outcome_of(exception))
+    }
+
+    /// Leaves what came to nothing: the exception says why the resource was not reached, so what would be
+    /// success is ignored. A database that refuses all connections must not look like a fast one.
+    fn fail(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let outcome = match self.shared.permit.get().outcome_of(exception) {
+            Outcome::Success => Outcome::Ignore,
+            other => other,
+        };
+        self.leave_as(exception.py(), outcome)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -135,7 +146,7 @@ impl Hold {
         _class: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
-    ) {
-        self.end(exception);
+    ) -> PyResult<()> {
+        self.end(exception).map(|_| ())
     }
 }

@@ -9,16 +9,20 @@ mod arguments;
 mod clock;
 mod context;
 mod door;
+mod event;
 mod gate;
 mod hold;
+mod hooks;
 mod names;
 mod once_flag;
 mod outcome;
 mod permit;
 mod prebound;
+mod published;
 mod ready;
 mod shed;
 mod stats;
+mod throttle;
 
 /// The native module behind `tidegate`. Use `tidegate`.
 #[pyo3::pymodule]
@@ -30,11 +34,19 @@ mod _native {
     #[pymodule_export]
     use super::context::{priority_from, read_priority_from};
     #[pymodule_export]
+    use super::event::Event;
+    #[pymodule_export]
     use super::gate::Gate;
     #[pymodule_export]
     use super::hold::Hold;
     #[pymodule_export]
+    use super::hooks::Subscription;
+    #[pymodule_export]
     use super::permit::Permit;
     #[pymodule_export]
+    use super::published::{GateSum, sums_here, sums_in};
+    #[pymodule_export]
     use super::stats::{LimitChange, Stats};
+    #[pymodule_export]
+    use super::throttle::Throttle;
 }

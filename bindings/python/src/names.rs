@@ -5,6 +5,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 use tidegate::{ConfigError, Outcome, Priority, Reason};
 
+use crate::event::Kind;
+
 const MODULE: &str = "tidegate._names";
 
 /// A value that is made once and kept. It is made before the cell is locked to keep it: making it may run
@@ -58,6 +60,11 @@ pub(crate) fn priority(py: Python<'_>, priority: Priority) -> PyResult<Py<PyAny>
 pub(crate) fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyAny>> {
     static MEMBERS: Members = Members::new();
     MEMBERS.get(py, "Outcome", &Outcome::ALL.map(Outcome::name), outcome as usize)
+}
+
+pub(crate) fn event_kind(py: Python<'_>, kind: Kind) -> PyResult<Py<PyAny>> {
+    static MEMBERS: Members = Members::new();
+    MEMBERS.get(py, "EventKind", &Kind::NAMES, kind as usize)
 }
 
 pub(crate) fn reason(py: Python<'_>, reason: Reason) -> PyResult<Py<PyAny>> {

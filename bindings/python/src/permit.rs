@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use tidegate::{Outcome, Ticket};
 
 use crate::door::Door;
+use crate::event::{Fields, Kind};
 use crate::gate::Gate;
 use crate::once_flag::OnceFlag;
 use crate::{arguments, names};
@@ -23,26 +24,64 @@ impl Permit {
         Self { door, ticket, released: OnceFlag::new() }
     }
 
-    /// Whether this call was the one that released it.
+    /// Whether this call was the one that released it. An error comes from a hook, after the release.
     #[inline]
-    pub(crate) fn give_back(&self, py: Python<'_>, outcome: Outcome) -> bool {
-        let core = &self.door.get().core;
-        let first = self.released.set(py) && !core.is_inert(&self.ticket);
+    pub(crate) fn give_back(&self, py: Python<'_>, outcome: Outcome) -> PyResult<bool> {
+        let door = self.door.get();
+        let first = self.released.set(py) && !door.core.is_inert(&self.ticket);
         if first {
-            core.put(self.ticket, outcome);
+            if door.hooks.want(Kind::Released) {
+                self.put_and_tell(py, outcome)?;
+            } else {
+                door.core.put(self.ticket, outcome);
+            }
         }
-        first
+        Ok(first)
+    }
+
+    #[cold]
+    fn put_and_tell(&self, py: Python<'_>, outcome: Outcome) -> PyResult<()> {
+        let door = self.door.get();
+        let held = door.core.held(&self.ticket);
+        door.core.put(self.ticket, outcome);
+        door.tell(py, Kind::Released, || Fields::released(&self.ticket, outcome, held))
     }
 
     /// Ends a block: the exception, if any, tells the outcome.
     #[inline]
-    pub(crate) fn end(&self, exception: &Bound<'_, PyAny>) {
-        self.give_back(exception.py(), self.outcome_of(exception));
+    pub(crate) fn end(&self, exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.give_back(exception.py(), self.outcome_of(exception)).map(|_| ())
     }
 
     /// What an exception, or None, says about the work.
     pub(crate) fn outcome_of(&self, exception: &Bound<'_, PyAny>) -> Outcome {
         self.door.get().outcomes.of(exception)
+    }
+
+    /// Gives back a permit that nobody is left to release: counts it as collected, tells and warns.
+    pub(crate) fn collect(&self) {
+        let door = self.door.get();
+        if self.released() {
+            return;
+        }
+        // At interpreter exit there is nobody left to tell or warn, nor anybody else to release it.
+        let attached = Python::try_attach(|py| (self.released.set(py), PyErr::take(py)));
+        let (first, on_its_way) = attached.unwrap_or((true, None));
+        if !first {
+            return;
+        }
+        let held = door.core.held(&self.ticket);
+        door.core.put_collected(self.ticket);
+        Python::try_attach(|py| {
+            let fields = || Fields::released(&self.ticket, Outcome::Ignore, held);
+            if let Err(error) = door.tell(py, Kind::Released, fields) {
+                error.write_unraisable(py, None);
+            }
+            warn_collected(py, door.core.name());
+            if let Some(error) = on_its_way {
+                error.restore(py);
+            }
+        });
     }
 
     pub(crate) fn is_of(&self, gate: &Gate) -> bool {
@@ -81,7 +120,7 @@ impl Permit {
     #[pyo3(signature = (outcome=None), text_signature = "($self, outcome='success')")]
     fn release(&self, py: Python<'_>, outcome: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let outcome = outcome.map_or(Ok(Outcome::Success), arguments::outcome)?;
-        Ok(self.give_back(py, outcome))
+        self.give_back(py, outcome)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
@@ -96,8 +135,8 @@ impl Permit {
         _class: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
-    ) {
-        self.end(exception);
+    ) -> PyResult<()> {
+        self.end(exception)
     }
 
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -119,23 +158,12 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if self.released.is_set() {
-            return;
-        }
-        let door = self.door.get();
-        if door.core.is_inert(&self.ticket) {
-            return;
-        }
-        door.core.put_collected(self.ticket);
-        // At interpreter exit there is nobody left to warn.
-        Python::try_attach(|py| warn_collected(py, door.core.name()));
+        self.collect();
     }
 }
 
-/// Warns without disturbing an exception that is on its way while this object is collected.
 #[cold]
 fn warn_collected(py: Python<'_>, gate: &str) {
-    let on_its_way = PyErr::take(py);
     let text = format!(
         "a permit of gate '{gate}' was collected without release; use it in a with block, or call release()"
     );
@@ -145,8 +173,5 @@ fn warn_collected(py: Python<'_>, gate: &str) {
         .and_then(|text| PyErr::warn(py, &category, &text, 1));
     if let Err(error) = warned {
         error.write_unraisable(py, None);
-    }
-    if let Some(error) = on_its_way {
-        error.restore(py);
     }
 }
