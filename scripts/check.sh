@@ -46,6 +46,16 @@ for target in aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darw
     fi
 done
 
+# --- C and C++ ---------------------------------------------------------------------------------
+
+step "the header and the list of symbols are as generated" scripts/header.sh --check
+mapfile -t C_FILES < <(printf '%s\n' "${FILES[@]}" | grep -E '\.(c|h|cpp|hpp)$' | grep -v '^include/tidegate\.h$')
+if [ "${#C_FILES[@]}" -gt 0 ]; then
+    step "clang-format" .venv/bin/clang-format --dry-run --Werror "${C_FILES[@]}"
+else
+    skip "clang-format" "not a git checkout"
+fi
+
 # --- Python ------------------------------------------------------------------------------------
 
 BIN=.venv/bin
