@@ -11,7 +11,16 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from tidegate._errors import ConfigError, Shed
-from tidegate.edge import HEALTH_PATHS, Edge, EdgeOptions, Request, TrustedHeader, shed_in
+from tidegate.edge import (
+    HEALTH_PATHS,
+    Edge,
+    EdgeOptions,
+    Request,
+    TrustedHeader,
+    check_gate,
+    outside,
+    shed_in,
+)
 from tidegate.http import check_status, shed_response
 
 if TYPE_CHECKING:
@@ -95,7 +104,8 @@ class GateMiddleware:
             raise ConfigError(f"release must be 'body' or 'start', got {release!r}")
         self._app = app
         self._edge = Edge(gate, **options)
-        self._websocket_gate = websocket_gate or gate
+        self._websocket_gate = gate if websocket_gate is None else websocket_gate
+        check_gate(self._websocket_gate)
         self._at_start = release == "start"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +118,7 @@ class GateMiddleware:
     async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
         gate = self._websocket_gate if scope["type"] == "websocket" else None
         with self._edge.admitted(_request(scope), gate) as hold:
-            if self._at_start and scope["type"] == "http":
+            if self._at_start:  # which a websocket has not
                 send = _releasing_at_start(hold, send)
             await self._app(scope, receive, send)
 
@@ -146,16 +156,23 @@ def _route_path(scope: Scope) -> str:
 
 
 async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send, status: int) -> None:
-    begun = ""  # the type of the first message that commits the server to an answer
+    begun = ""  # the type of the last message after which fewer answers are possible
+    receive, send = outside(receive), outside(send)
 
-    async def noting(message: Message) -> None:
+    def note(message: Message) -> Message:
         nonlocal begun
         if message["type"] in _COMMITTING:
             begun = message["type"]
-        await send(message)
+        return message
+
+    async def noting_receive() -> Message:
+        return note(await receive())
+
+    async def noting_send(message: Message) -> None:
+        await send(note(message))
 
     try:
-        await app(scope, receive, noting)
+        await app(scope, noting_receive, noting_send)
     except Exception as error:
         shed = shed_in(error)
         if shed is None:
@@ -172,6 +189,7 @@ _COMMITTING = (
     "http.response.start",
     "websocket.accept",
     "websocket.close",
+    "websocket.disconnect",
     "websocket.http.response.start",
 )
 

@@ -7,14 +7,22 @@ service is not a dead one, and a flood of health checks is a flood.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Generator, Iterable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+)
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, ParamSpec, TypedDict, TypeVar, cast
 from weakref import ref
 
 from tidegate._context import current
-from tidegate._errors import Shed
+from tidegate._errors import ConfigError, Shed
 from tidegate._held import marks
 from tidegate._names import Priority
 from tidegate._native import Gate, Hold, read_priority_from
@@ -29,6 +37,8 @@ HEALTH_LIMIT = 4
 _MAX_NAME_BYTES = 255
 
 Part = TypeVar("Part")
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 
 class EdgeOptions(TypedDict, total=False):
@@ -56,7 +66,7 @@ class Edge:
         status: The HTTP status of a shed: 503, or 429 where the gate is a client's quota.
 
     Raises:
-        ConfigError: A pattern, a priority or the status breaks its rule.
+        ConfigError: A pattern, a priority, a health path or the status breaks its rule.
         TypeError: An option has the wrong type.
     """
 
@@ -69,8 +79,12 @@ class Edge:
         health_limit: int = HEALTH_LIMIT,
         status: int = 503,
     ) -> None:
+        check_gate(gate)
         if isinstance(health_paths, str):
             raise TypeError("health_paths must be a collection of paths, got a str")
+        for path in health_paths:
+            if not isinstance(path, str) or not path.startswith("/"):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ConfigError(f"a health path must begin with '/', got {path!r}")
         check_status(status)
         self.gate = gate
         self.status = status
@@ -88,7 +102,7 @@ class Edge:
         Raises:
             Shed: There is no room.
         """
-        _forget_an_earlier_request()
+        _forget_an_interrupted_request()
         if gate is None and request.path in self._health_paths:
             return Entry(self._enter_health(), None)
         priority = self._priority_of(request)
@@ -161,7 +175,7 @@ class Entry:
                 raise
 
     async def async_steps(self, parts: AsyncIterable[Part]) -> AsyncGenerator[Part]:
-        """`steps` of an asynchronous body."""
+        """`steps` of an asynchronous body. Whoever closes it tells what it is when it is cut short."""
         with self.step():
             iterator = aiter(parts)
         while True:
@@ -169,11 +183,7 @@ class Entry:
                 part = await anext(iterator, _End.END)
             if part is _End.END:
                 return
-            try:
-                yield part
-            except GeneratorExit as error:
-                self.end(error)
-                raise
+            yield part
 
     def end(self, error: BaseException | None = None) -> None:
         """Release; the error, or None, tells the outcome. A second call does nothing."""
@@ -195,15 +205,40 @@ def _set_values(values: tuple[tuple[Any, ...], Priority | None]) -> None:
     marks.set(values[0])
 
 
-def _forget_an_earlier_request() -> None:
-    """Where connections are kept alive, a request may run in a copy of an earlier one's context.
+def _forget_an_interrupted_request() -> None:
+    """An interrupt can keep a request from putting back what the context said before it.
 
-    The priority there is none of this request's. (asyncio copies the context when a server resumes reading:
-    cpython#140947. Seen with uvicorn, after an upload.)
+    The priority there is then none of the next request's.
     """
     edges = [mark() for mark, owner in marks.get() if owner is None]
     if edges and all(hold is None or hold.released for hold in edges):
         _set_values(((), None))
+
+
+def outside(call: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arguments, Awaitable[Answer]]:
+    """What a server gives a request to call, outside of the request: with what the context says now.
+
+    asyncio copies the context in which a server resumes reading or starts a pipelined request, and later
+    requests on the connection run in copies of it (cpython#140947). They are to find no permit and no
+    priority of this one there, which may still be at work.
+    """
+    server_side = _values()
+
+    async def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        inside = _values()
+        _set_values(server_side)
+        try:
+            return await call(*args, **kwargs)
+        finally:
+            _set_values(inside)
+
+    return called
+
+
+def check_gate(gate: object) -> None:
+    """Raise a TypeError for what is no gate, such as the application where arguments were exchanged."""
+    if not isinstance(gate, Gate):
+        raise TypeError(f"gate must be a Gate, got {gate!r}")
 
 
 def shed_in(error: BaseException) -> Shed | None:

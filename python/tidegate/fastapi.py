@@ -40,7 +40,7 @@ def install(app: Starlette, gate: Gate | None = None, **options: Unpack[GateOpti
     Raises:
         RuntimeError: The application has started, or has this gate already.
         ConfigError: An option breaks its rule.
-        TypeError: An option has the wrong type.
+        TypeError: An option has the wrong type, or means something to a gate only.
     """
     if app.middleware_stack is not None:
         raise RuntimeError("install() must be called before the application starts")
@@ -56,8 +56,11 @@ def install(app: Starlette, gate: Gate | None = None, **options: Unpack[GateOpti
         code, headers, body = shed_response(shed, status)
         return Response(body, code, headers)
 
-    if gate is not None:
-        GateMiddleware(app, gate, **options)  # bad options are an error here, and not when the app starts
+    # Bad options are an error here, and not when the application starts.
+    if gate is None:
+        ShedMiddleware(app, **options)  # type: ignore[misc] # another than the status is a TypeError
+    else:
+        GateMiddleware(app, gate, **options)
         # By name: earlier versions of FastAPI pass the application by name, too.
         app.add_middleware(GateMiddleware, gate=gate, **options)
     app.add_exception_handler(Shed, handle)
@@ -79,8 +82,10 @@ def admitted(
         weight: How much of the limit it takes.
 
     Raises:
+        ConfigError: No priority has this name, or the weight is none.
         Shed: From the dependency, when there is no room; ``install(app)`` answers it.
     """
+    gate.admit(priority=priority, weight=weight)  # bad arguments are an error here: so far it holds nothing
 
     async def dependency() -> AsyncIterator[Permit]:
         hold = joined(gate) or Hold.enter(gate, priority=priority, weight=weight)

@@ -34,7 +34,7 @@ class Tidegate:
     Raises:
         RuntimeError: The application has one already.
         ConfigError: An option breaks its rule.
-        TypeError: An option has the wrong type.
+        TypeError: An option has the wrong type, or means something to a gate only.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class Tidegate:
             raise RuntimeError("this application has a Tidegate already")
         status = self._options.get("status", 503)
         if self.gate is None:
-            app.wsgi_app = ShedMiddleware(app.wsgi_app, status=status)  # type: ignore[method-assign]
+            # Another option than the status is a TypeError.
+            app.wsgi_app = ShedMiddleware(app.wsgi_app, **self._options)  # type: ignore[method-assign, misc]
         else:
             app.wsgi_app = GateMiddleware(app.wsgi_app, self.gate, **self._options)  # type: ignore[method-assign]
         app.extensions[_NAME] = self

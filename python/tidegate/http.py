@@ -30,7 +30,7 @@ class ShedResponse(NamedTuple):
 
 def check_status(status: int) -> None:
     """Raise a ConfigError for a status that is no answer to a shed."""
-    if status not in _PROBLEMS:
+    if not isinstance(status, int) or status not in _PROBLEMS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"status must be 503 or 429, got {status!r}")
 
 

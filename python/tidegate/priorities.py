@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, NamedTuple, TypeAlias
 
 from tidegate._errors import ConfigError
@@ -26,6 +27,9 @@ class Request(NamedTuple):
     """The framework's own request: an ASGI scope, a WSGI environ, a Django request."""
 
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110
+
+
 class TrustedHeader:
     """A priority that a proxy states in a header, believed only if it comes from the proxy.
 
@@ -39,12 +43,14 @@ class TrustedHeader:
             address, "*" for everybody, where only the proxy can reach this service.
 
     Raises:
-        ConfigError: One of the proxies is neither.
+        ConfigError: One of the proxies is neither, or no header can have this name.
     """
 
     def __init__(self, name: str, proxies: Iterable[str]) -> None:
         if isinstance(proxies, str):
             proxies = (proxies,)
+        if not _HEADER_NAME.fullmatch(name):
+            raise ConfigError(f"name must be one that a header can have, got {name!r}")
         self.name = name.lower()
         self._networks: list[IPv4Network | IPv6Network] = []
         self._believed: set[str] = set()
@@ -53,7 +59,7 @@ class TrustedHeader:
                 self._believed.add(proxy)
                 continue
             try:
-                self._networks.append(ip_network(proxy))
+                self._networks.append(ip_network(str(proxy)))
             except ValueError as error:
                 raise ConfigError(f"proxies must be addresses, networks, 'unix' or '*': {error}") from None
 
@@ -70,6 +76,8 @@ class TrustedHeader:
             address = ip_address(client)
         except ValueError:
             return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped:
+            address = address.ipv4_mapped  # how a socket that serves both families shows an IPv4 peer
         return any(address in network for network in self._networks)
 
 
@@ -97,6 +105,10 @@ def priority_source(source: PrioritySource | None) -> Decide:
     if isinstance(source, TrustedHeader):
         return lambda request: _of_a_name(source.value(request))
     if callable(source):
+        if inspect.iscoroutinefunction(source):
+            raise TypeError(
+                f"a function for priority must not be async: the gate is asked at once; got {source!r}"
+            )
         return lambda request: _of_a_name(source(request.native))
     if isinstance(source, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return _first_of([priority_source(each) for each in source])
@@ -146,5 +158,9 @@ def _pattern(route: str) -> tuple[str | None, re.Pattern[str]]:
         raise ConfigError(
             f"a route must be '/path' or 'METHOD /path', with * for any characters, got {route!r}"
         )
-    pattern = ".*".join(re.escape(part) for part in path.split("*"))
-    return method.upper() or None, re.compile(pattern, re.DOTALL)
+    first, *others = (re.escape(part) for part in path.split("*"))
+    # What stands between two stars is looked for once, which loses no match: else a client's long path could
+    # make the search try every combination.
+    between = "".join(f"(?>.*?{part})" for part in others[:-1])
+    last = f".*{others[-1]}" if others else ""
+    return method.upper() or None, re.compile(first + between + last, re.DOTALL)

@@ -14,10 +14,12 @@ streamed response until it is closed.
 from __future__ import annotations
 
 import sys
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import got_request_exception
@@ -127,7 +129,11 @@ class GateMiddleware(ShedMiddleware):
         except Shed as shed:
             return self._refusal(request, shed)
         with entry.step():
-            response = await self.get_response(request)
+            try:
+                response = await self.get_response(request)
+            except CancelledError:
+                await _threads_work_has_ended()
+                raise
         return self._left(entry, request, response)
 
     def _left(self, entry: Entry, request: Any, response: Any) -> Any:
@@ -141,11 +147,27 @@ class GateMiddleware(ShedMiddleware):
         return response
 
 
+async def _threads_work_has_ended() -> None:
+    """Waits for what a cancelled request has left running: its client has gone, and the server cancels it.
+
+    A synchronous view, or middleware, runs in the request's own thread, which no cancellation stops, and it
+    uses what the gate protects until it ends. Django waits for this thread, too, before it says that the
+    request has finished.
+    """
+    with suppress(RuntimeError):  # asgiref's, for a thread that cannot be waited for
+        await sync_to_async(int)()
+
+
 def _hold_until_closed(entry: Entry, response: Any) -> None:
     # A file has no steps of its own, and wrapped it could not be sent by the server's sendfile.
+    if response.is_async:
+        parts: Any = entry.async_steps(response.streaming_content)  # a type that has no ag_frame
+        response.streaming_content = parts
+        # Django closes no asynchronous body. One that is not at its end still has a frame, and was cut short.
+        response._resource_closers.append(lambda: entry.end(GeneratorExit() if parts.ag_frame else None))
+        return
     if getattr(response, "file_to_stream", None) is None:
-        steps = entry.async_steps if response.is_async else entry.steps
-        response.streaming_content = steps(response.streaming_content)
+        response.streaming_content = entry.steps(response.streaming_content)
     response._resource_closers.append(entry.end)
 
 
@@ -202,8 +224,8 @@ def _options() -> dict[str, Any]:
 
 
 def _imported(value: Any) -> Any:
-    """The value, or what is meant by a dotted path; in a list, too."""
-    if isinstance(value, list):
+    """The value, or what is meant by a dotted path; in a sequence, too."""
+    if isinstance(value, (list, tuple)):
         return [_imported(each) for each in value]
     if not isinstance(value, str) or "." not in value:
         return value

@@ -16,13 +16,14 @@ web: Gate
 db: Gate
 seen: list[int]
 inside: threading.Event
+go_on: threading.Event
 
 
 def start_anew() -> None:
-    global web, db, seen, inside
+    global web, db, seen, inside, go_on
     web, db = Gate("web", limit=1), Gate("db", limit=20)
     seen = []
-    inside = threading.Event()
+    inside, go_on = threading.Event(), threading.Event()
 
 
 def priority(request: HttpRequest) -> str | None:
@@ -69,6 +70,12 @@ async def wait(request: HttpRequest) -> HttpResponse:
     inside.set()
     await asyncio.Event().wait()
     raise AssertionError
+
+
+def work(request: HttpRequest) -> HttpResponse:
+    inside.set()
+    go_on.wait(10)
+    return HttpResponse()
 
 
 def parts() -> Iterator[bytes]:
@@ -137,6 +144,7 @@ urlpatterns = [
     path("exit", failing(SystemExit(3))),
     path("async-exit", async_failing(SystemExit(3))),
     path("wait", wait),
+    path("work", work),
     path("parts", streaming(parts)),
     path("async-parts", streaming(async_parts)),
     path("endless", streaming(endless)),

@@ -51,6 +51,10 @@ class Connection:
         """What else it sends until it returns, or what it raises."""
         async with asyncio.timeout(5):
             await self.task
+        return self.pending()
+
+    def pending(self) -> list[Message]:
+        """What it has sent, and nobody has taken."""
         return [self._from_app.get_nowait() for _ in range(self._from_app.qsize())]
 
 

@@ -150,6 +150,17 @@ def test_wrong_arguments_are_told_at_once() -> None:
         GateMiddleware(ok, gate, priority="urgent")
     with pytest.raises(TypeError, match="health_paths must be a collection"):
         GateMiddleware(ok, gate, health_paths="/healthz")
+    for path in ("healthz", b"/healthz"):
+        with pytest.raises(ConfigError, match="a health path must begin with '/'"):
+            GateMiddleware(ok, gate, health_paths=[path])  # type: ignore[list-item]
+    for no_gate in (ok, None):
+        with pytest.raises(TypeError, match="gate must be a Gate"):
+            GateMiddleware(ok, no_gate)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="gate must be a Gate, got 'sockets'"):
+        GateMiddleware(ok, gate, websocket_gate="sockets")  # type: ignore[arg-type]
+    for status in (503.0, "503", [503]):
+        with pytest.raises(ConfigError, match="status must be 503 or 429"):
+            GateMiddleware(ok, gate, status=status)  # type: ignore[arg-type]
 
 
 def test_a_shed_inside_before_the_response_is_a_503() -> None:

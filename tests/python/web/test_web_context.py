@@ -10,6 +10,7 @@ from contextvars import copy_context
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import anyio
@@ -22,7 +23,8 @@ from gatekit import assert_at_rest
 from starlette.background import BackgroundTask
 from tidegate import Gate, use_priority
 from tidegate._context import current
-from tidegate._held import joined
+from tidegate._held import check_out, joined, marked
+from tidegate._native import Hold
 from tidegate.asgi import GateMiddleware, Receive, Scope, Send
 
 DOCS = Path(__file__).parents[3] / "docs" / "priorities.md"
@@ -178,6 +180,62 @@ def test_the_table_of_the_docs_has_these_rows() -> None:
     assert {name for name, follows in table.items() if follows == "yes"} == {*FOLLOWS}
     # Celery has a worker of its own: its tests show what reaches a task.
     assert {name for name, follows in table.items() if follows == "no"} == {*LOST, "Celery tasks"}
+
+
+def test_a_server_is_called_outside_of_the_request() -> None:
+    """What it starts from there, as the next request on the connection, is none of this request's work."""
+    gate = Gate("edge", limit=1)
+    seen: list[Any] = []
+
+    def look(who: str) -> None:
+        hold = joined(gate)
+        if hold is not None:
+            hold.leave()
+        seen.append((who, current.get(), hold is not None))
+
+    async def receive() -> dict[str, Any]:
+        look("server")
+        await asyncio.sleep(0)
+        look("server")
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        look("server")
+        if len(seen) > 4:
+            raise ConnectionError
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        look("request")
+        with pytest.raises(ConnectionError):
+            await ok(scope, receive, send)
+        look("request")
+
+    async def scenario() -> None:
+        with use_priority("sheddable_plus"):
+            await GateMiddleware(app, gate, priority="sheddable")(http(), receive, send)  # type: ignore[arg-type]
+
+    run(scenario)
+    server, request = ("server", "sheddable_plus", False), ("request", "sheddable", True)
+    assert seen == [server, server, request, server, server, request]
+    assert_at_rest(gate)
+
+
+def test_a_checkout_while_another_thread_is_importing_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asyncio", ModuleType("asyncio"))
+    gate = Gate("db", limit=1)
+    check_out(gate).leave()
+    assert_at_rest(gate)
+
+
+def test_a_mark_goes_with_its_block() -> None:
+    gate = Gate("edge", limit=1)
+    hold = Hold.enter(gate)
+    with marked(hold):
+        pass
+    assert joined(gate) is None
+    hold.leave()
+    assert_at_rest(gate)
 
 
 def test_use_priority_alone_follows_in_the_same_way() -> None:

@@ -1,6 +1,7 @@
 """Depends(admitted(gate)): whichever contexts and threads FastAPI runs its two halves in."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -10,8 +11,9 @@ import pytest
 from driver import Connection, http, run
 from fastapi import BackgroundTasks, Depends, FastAPI
 from fastapi.responses import StreamingResponse
-from gatekit import assert_at_rest, released
-from tidegate import Gate, Permit, Priority, Shed, use_priority
+from gatekit import assert_at_rest, released, until
+from loopback import serving
+from tidegate import ConfigError, Gate, Permit, Priority, Shed, use_priority
 from tidegate._held import check_out
 from tidegate.fastapi import admitted, install
 
@@ -243,6 +245,39 @@ def test_no_context_variable_is_lost() -> None:
     assert gate.stats().admitted[Priority.SHEDDABLE] == 50
     for each in (gate, db):
         assert_at_rest(each)
+
+
+def test_the_next_request_on_a_connection_does_not_join_the_permit_of_one_at_work() -> None:
+    """asyncio lets a server's callbacks run in a copy of an earlier request's context."""
+    gate, done, app = Gate("db", limit=1), threading.Event(), FastAPI()
+    install(app)
+
+    @app.post("/", dependencies=[Depends(admitted(gate))])
+    async def upload(tasks: BackgroundTasks) -> None:
+        async def work() -> None:
+            while not done.is_set():
+                await asyncio.sleep(0.001)
+
+        tasks.add_task(work)
+
+    with (
+        serving(app, lifespan="off", loop="asyncio") as address,
+        httpx.Client(base_url=f"http://{address}") as client,
+    ):
+        answers = [client.post("/", content=b"x" * 2_000_000).status_code for _ in range(2)]
+        done.set()
+        until(lambda: gate.in_flight == 0)
+    assert answers == [200, 503]
+    assert_at_rest(gate)
+
+
+def test_wrong_arguments_are_told_at_once() -> None:
+    gate = Gate("db", limit=1)
+    with pytest.raises(ConfigError, match="vip"):
+        admitted(gate, priority="vip")
+    with pytest.raises(ConfigError, match="weight"):
+        admitted(gate, weight=0)
+    assert_at_rest(gate)
 
 
 def test_a_shed_of_the_dependency_leaves_nothing() -> None:

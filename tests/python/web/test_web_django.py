@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import io
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,13 +15,14 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIHandler
-from django.core.handlers.wsgi import WSGIHandler
-from django.http import HttpResponse
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.http import HttpResponse, StreamingHttpResponse
 from django.test.utils import override_settings
 from driver import Connection, http, run
-from gatekit import assert_at_rest, released, until
+from gatekit import PATIENCE, assert_at_rest, released, until
 from loopback import serving
 from tidegate import Priority, Shed
+from tidegate.django.middleware import GateMiddleware
 from wsgi_driver import Exchange, environ
 
 if not settings.configured:
@@ -110,6 +112,32 @@ def test_sheds_above_the_limit_without_a_line_in_the_log(
     assert_at_rest(project.web)
 
 
+def test_paths_are_those_below_the_prefix() -> None:
+    request = environ("/healthz", SCRIPT_NAME="/shop", HTTP_HOST="testserver")
+    with project.web:
+        exchange = Exchange(WSGIHandler(), request)
+        exchange.drain()
+    assert exchange.status == 200
+
+
+@both
+def test_an_answer_that_a_middleware_makes_of_a_500_stays(get: Get) -> None:
+    project.db.set_limit(0)
+    inside = "django_project.InnerMiddleware"
+    with override_settings(MIDDLEWARE=[GATE, "test_web_django.Apologizing", inside]):
+        assert get("/before")[::2] == (418, b"sorry")
+    assert_at_rest(project.web)
+
+
+class Apologizing:
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: Any) -> Any:
+        response = self.get_response(request)
+        return HttpResponse("sorry", status=418) if response.status_code == 500 else response
+
+
 @both
 def test_the_priority_reaches_the_gates_inside(get: Get) -> None:
     assert get("/", query="priority=sheddable")[0] == 200
@@ -186,6 +214,26 @@ def test_a_client_that_leaves_while_the_view_runs() -> None:
     assert_at_rest(project.web)
 
 
+@pytest.mark.leak("django-middleware", "client-gone")
+def test_a_synchronous_view_keeps_its_permit_when_its_client_leaves() -> None:
+    """Nothing stops its thread, which goes on to use what the gate protects."""
+
+    async def scenario() -> None:
+        connection = Connection(ASGIHandler(), http("/work", headers=[(b"host", b"testserver")]))
+        connection.push("http.request", body=b"", more_body=False)
+        await asyncio.to_thread(project.inside.wait, PATIENCE)
+        connection.push("http.disconnect")
+        for _ in range(1_000):  # many more turns than the cancellation takes
+            await asyncio.sleep(0)
+        assert project.web.in_flight == 1
+        project.go_on.set()
+        await connection.end()
+
+    run(scenario)
+    assert released(project.web.stats()) == {"ignore": 1}
+    assert_at_rest(project.web)
+
+
 # --- streaming ------------------------------------------------------------------------------------
 
 
@@ -233,6 +281,29 @@ def test_a_stream_that_is_closed_early(begun: bool) -> None:
         next(iter(first.body))
     first.close()
     assert released(project.web.stats()) == {"ignore" if begun else "success": 1}
+    assert_at_rest(project.web)
+
+
+@pytest.mark.leak("django-middleware", "client-gone")
+def test_an_asynchronous_stream_that_is_dropped_early() -> None:
+    """As when the server is cancelled while it sends a part, and not while one is made."""
+
+    async def scenario() -> None:
+        setting = {"HTTP_HOST": "testserver", "REQUEST_METHOD": "GET", "wsgi.input": io.BytesIO()}
+        request = WSGIRequest(environ("/", **setting))
+
+        async def view(request: Any) -> StreamingHttpResponse:
+            return StreamingHttpResponse(project.async_endless())
+
+        response = await GateMiddleware(view)(request)
+        parts = aiter(response)
+        assert await anext(parts)
+        await parts.aclose()
+        assert project.web.in_flight == 1
+        response.close()
+
+    run(scenario)
+    assert released(project.web.stats()) == {"ignore": 1}
     assert_at_rest(project.web)
 
 
@@ -309,7 +380,7 @@ def test_over_http() -> None:
         ({"GATE": "django_project.web", "PRIORITIES": {}}, "TIDEGATE has GATE, .* and not PRIORITIES"),
         ({"GATE": "django_project.web", "STATUS": 500}, "TIDEGATE: status must be 503 or 429, got 500"),
         ({"GATE": "django_project.web", "PRIORITY": "urgent"}, "TIDEGATE: priority must be one of"),
-        ({"GATE": "django_project.web", "PRIORITY": ["no.where"]}, "TIDEGATE: No module named 'no'"),
+        ({"GATE": "django_project.web", "PRIORITY": [["no.where"]]}, "TIDEGATE: No module named 'no'"),
         (
             {"GATE": "django_project.web", "HEALTH_PATHS": "/up"},
             "TIDEGATE: health_paths must be a collection",
@@ -326,7 +397,7 @@ def test_wrong_settings_are_told_when_the_server_starts(setting: Any, message: s
 def test_settings() -> None:
     setting = {
         "GATE": {"limit": 0},
-        "PRIORITY": ["django_project.priority", {"/async": "critical_plus"}],
+        "PRIORITY": ("django_project.priority", {"/async": "critical_plus"}),
         "HEALTH_PATHS": ["/"],
         "HEALTH_LIMIT": 1,
         "STATUS": 429,

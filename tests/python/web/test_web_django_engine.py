@@ -4,7 +4,7 @@ import pytest
 from gatekit import output_of
 
 PROGRAM = """
-    import asyncio, sys, types
+    import asyncio, sys, tempfile, types
     sys.path.insert(0, "tests/python/web")
     import django
     from django.conf import settings
@@ -21,7 +21,9 @@ PROGRAM = """
         TIDEGATE={"GATE": "site_of_test.gate"},
         DATABASES={
             "default": {
-                "ENGINE": "tidegate.django.sqlite3", "NAME": ":memory:", "TIDEGATE": "site_of_test.gate"
+                "ENGINE": "tidegate.django.sqlite3",
+                "NAME": tempfile.mkdtemp() + "/site.db",  # in memory it would take no permit
+                "TIDEGATE": "site_of_test.gate",
             }
         },
     )

@@ -11,7 +11,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse, Response
 from starlette.applications import Starlette
 from starlette.routing import Route
-from tidegate import Gate, Outcome, Priority, Shed
+from tidegate import ConfigError, Gate, Outcome, Priority, Shed
 from tidegate.fastapi import install
 
 FULL = Gate("db", limit=0)
@@ -292,6 +292,15 @@ def test_install_after_the_start_is_refused() -> None:
         install(app)
 
 
+def test_wrong_options_without_a_gate_are_told_at_once() -> None:
+    app = FastAPI()
+    with pytest.raises(ConfigError, match="status must be"):
+        install(app, status=404)
+    with pytest.raises(TypeError, match="priority"):
+        install(app, priority="sheddable")  # the gate was forgotten
+    assert app.user_middleware == []
+
+
 def test_two_gates_but_not_one_gate_twice() -> None:
     edge, cpu = Gate("edge", limit=1), Gate("cpu", limit=1)
     app = gated(edge)
@@ -299,6 +308,7 @@ def test_two_gates_but_not_one_gate_twice() -> None:
     with pytest.raises(RuntimeError, match="has this gate already"):
         install(app, edge)
     assert get(app).status_code == 200
+    assert [each.kwargs["gate"] for each in app.user_middleware] == [cpu, edge]
     for full in (edge, cpu):
         with full:
             assert_refused(get(app), full.name)

@@ -87,6 +87,8 @@ def test_wrong_options_change_nothing(app: Flask, gate: Gate) -> None:
     for gate_or_none in (gate, None):
         with pytest.raises(ConfigError, match="status must be"):
             Tidegate(app, gate_or_none, status=404)
+    with pytest.raises(TypeError, match="health_limit"):
+        Tidegate(app, health_limit=1)  # the gate was forgotten
     Tidegate(app, gate)
 
 
@@ -137,6 +139,24 @@ def test_a_shed_is_a_503_wherever_it_comes_from(edge: int | None, late: bool) ->
         response.close()
     if gate is not None:
         assert_at_rest(gate)
+
+
+def test_a_shed_passes_through_flasks_own_handling_where_no_test_runs(gate: Gate) -> None:
+    app = Flask(__name__)  # without TESTING, which lets errors out
+    Tidegate(app, gate)
+
+    @app.get("/")
+    def view() -> str:
+        raise Shed("db", "limit", "critical", 20, 20, 0.4)
+
+    @app.after_request
+    def note(response: Response) -> Response:
+        response.headers["X-Seen"] = str(response.status_code)
+        return response
+
+    refused = app.test_client().get("/", buffered=True)
+    assert (refused.status_code, refused.headers["X-Seen"]) == (503, "503")
+    assert_at_rest(gate)
 
 
 def test_handlers_of_ones_own_come_first(app: Flask) -> None:

@@ -1,8 +1,12 @@
 """Which priority a request has, whoever says so: routes, a header of a trusted proxy, a function."""
 
+import asyncio
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,7 @@ import httpx
 import pytest
 import uvicorn
 from driver import answer, http, ok, run, status_of
-from gatekit import assert_at_rest, until
+from gatekit import PATIENCE, assert_at_rest, until
 from loopback import _Server, serving
 from tidegate import ConfigError, Gate, Priority, use_priority
 from tidegate._held import check_out
@@ -66,6 +70,31 @@ def test_a_bad_route_is_told_at_once(route: str) -> None:
         priority_source({route: "sheddable"})
 
 
+def test_a_long_path_is_no_work() -> None:
+    """A search that tries every combination takes minutes for this one."""
+    route = {"/*/reports/*/export": "sheddable"}
+    path = "/reports" * 100_000
+    before = time.monotonic()
+    assert asked(route, path=path) is None
+    assert asked(route, path=path + "/x/export") == "sheddable"
+    assert time.monotonic() - before < PATIENCE
+
+
+@pytest.mark.parametrize(
+    ("route", "matches", "others"),
+    [
+        ("/*/b/*/c", ["/a/b/x/c", "/b/b/b/c/c", "/a/b/c/b/x/c"], ["/b/x/c", "/a/b/c", "/a/b/x/c/"]),
+        ("/**/x", ["//x", "/a/x"], ["/x"]),
+        ("*", ["/", "/a\nb"], []),
+        ("/ab*ba", ["/abba", "/ab/ba"], ["/aba"]),
+        ("/*.(b)", ["/a.(b)"], ["/a.b", "/axb"]),
+    ],
+)
+def test_stars(route: str, matches: list[str], others: list[str]) -> None:
+    assert [asked({route: "sheddable"}, path=path) for path in matches] == ["sheddable"] * len(matches)
+    assert [asked({route: "sheddable"}, path=path) for path in others] == [None] * len(others)
+
+
 def test_a_bad_priority_is_told_at_once() -> None:
     for source in ("urgent", {"/": "urgent"}, ["sheddable", "urgent"]):
         with pytest.raises(ConfigError, match="urgent"):
@@ -91,6 +120,14 @@ def test_a_bad_priority_is_told_at_once() -> None:
 )
 def test_a_function_of_the_native_request(said: Any, priority: str | None) -> None:
     assert asked(lambda native: said if native["path"] == "/" else "never") == priority
+
+
+def test_an_async_function_is_told_at_once() -> None:
+    async def priority(scope: Scope) -> str:
+        return "sheddable"
+
+    with pytest.raises(TypeError, match="must not be async"):
+        priority_source(priority)  # type: ignore[arg-type]
 
 
 def test_the_first_of_a_sequence_that_knows() -> None:
@@ -130,7 +167,8 @@ def test_a_function_that_raises_admits_nobody() -> None:
         (["10.0.0.0/8", "::1"], "10.9.9.9", True),
         (["10.0.0.0/8", "::1"], "::1", True),
         (["10.0.0.0/8"], "11.0.0.1", False),
-        (["10.0.0.0/8"], "::ffff:10.0.0.1", False),
+        (["10.0.0.0/8"], "::ffff:10.0.0.1", True),
+        (["10.0.0.0/8"], "::ffff:11.0.0.1", False),
         (["10.0.0.0/8"], "testclient", False),
         (["10.0.0.0/8"], None, False),
         (["10.0.0.0/8"], "", False),
@@ -153,6 +191,18 @@ def test_who_is_believed(proxies: Any, client: str | None, believed: bool) -> No
 def test_what_is_no_proxy_is_told_at_once(proxy: str) -> None:
     with pytest.raises(ConfigError, match="proxies must be addresses"):
         TrustedHeader(HEADER, [proxy])
+
+
+@pytest.mark.parametrize("name", ["", "X Priority", "Priorit\u00e4t", "X-Priority:"])
+def test_what_is_no_header_is_told_at_once(name: str) -> None:
+    with pytest.raises(ConfigError, match="name must be one that a header can have"):
+        TrustedHeader(name, "*")
+
+
+def test_a_proxy_may_be_a_network_of_ipaddress_and_not_its_number() -> None:
+    assert asked(TrustedHeader("p", [ip_network("10.0.0.0/8")]), client="10.0.0.1", p="sheddable")  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="proxies must be addresses"):
+        TrustedHeader("p", [10])  # type: ignore[list-item]
 
 
 def test_a_header_that_comes_twice_is_nobodys_privilege() -> None:
@@ -205,8 +255,6 @@ def test_uvicorn_hides_the_proxy_behind_the_address_that_it_forwards_for() -> No
 
 @contextmanager
 def on_unix_socket(app: Any, path: Path) -> Iterator[httpx.Client]:
-    import threading
-
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -253,6 +301,32 @@ def test_a_request_does_not_have_the_priority_of_an_earlier_one_on_its_connectio
     assert (admitted[Priority.SHEDDABLE], admitted[Priority.CRITICAL]) == (1, 1)
 
 
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_nor_of_one_that_is_still_at_work(loop: str) -> None:
+    """A background task after an upload: the next request on the connection comes while it runs."""
+    gate, done = Gate("edge", limit=10), threading.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await ok(scope, receive, send)
+        while scope["method"] == "POST" and not done.is_set():
+            await asyncio.sleep(0.001)
+
+    gated = GateMiddleware(app, gate, priority={"POST /*": "critical_plus"})
+    with (
+        serving(gated, lifespan="off", loop=loop) as address,
+        httpx.Client(base_url=f"http://{address}") as client,
+    ):
+        assert client.post("/", content=b"x" * 2_000_000).status_code == 200
+        assert client.get("/").status_code == 200
+        done.set()
+        until(lambda: gate.in_flight == 0)
+    admitted = gate.stats().admitted
+    assert (admitted[Priority.CRITICAL_PLUS], admitted[Priority.CRITICAL]) == (1, 1)
+    assert_at_rest(gate)
+
+
 # --- the gates inside -----------------------------------------------------------------------------
 
 
@@ -280,13 +354,18 @@ def test_the_context_decides_where_nobody_else_knows() -> None:
     """Also after a query by a middleware outside, whose permit is gone."""
     gate, pool = Gate("edge", limit=10), Gate("pool", limit=10)
 
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        check_out(pool).leave()
+        await ok(scope, receive, send)
+
     async def outer(scope: Scope, receive: Receive, send: Send) -> None:
         with use_priority("sheddable"):
             check_out(pool).leave()
-            await GateMiddleware(ok, gate)(scope, receive, send)
+            await GateMiddleware(inner, gate)(scope, receive, send)
 
     run(lambda: answer(outer, http()))
     assert gate.stats().admitted[Priority.SHEDDABLE] == 1
+    assert pool.stats().admitted[Priority.SHEDDABLE] == 2
 
 
 def test_an_edge_inside_another_keeps_its_priority() -> None:

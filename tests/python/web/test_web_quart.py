@@ -1,12 +1,13 @@
 """A real Quart application behind GateMiddleware, with its own way to answer a Shed."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 from driver import DENIAL, Connection, answer, assert_refused, http, run, status_of, websocket
-from gatekit import assert_at_rest, released, until
+from gatekit import PATIENCE, assert_at_rest, released, until
 from loopback import serving
 from quart import Quart, Response
 from quart import websocket as quart_websocket
@@ -27,6 +28,7 @@ class Service:
         self.app = app = Quart(__name__)
         app.asgi_app = GateMiddleware(app.asgi_app, self.gate)  # type: ignore[method-assign]
         self.inside = asyncio.Event()
+        self.at_work, self.go_on = threading.Event(), threading.Event()
 
         @app.errorhandler(Shed)
         async def try_again_later(shed: Shed) -> tuple[bytes, int, dict[str, str]]:
@@ -46,6 +48,14 @@ class Service:
         @app.get("/sync")
         def sync_view() -> str:  # Quart runs it in a thread
             return str(self.nested())
+
+        @app.get("/work")
+        def work() -> str:
+            self.at_work.set()
+            self.go_on.wait(PATIENCE)
+            return ""
+
+        app.add_url_rule("/guarded", "guarded", self.gate.guard(work))
 
         @app.get("/bug")
         async def bug() -> str:
@@ -94,6 +104,25 @@ class Service:
         while True:
             yield b"x" * 1024
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("path", "kept"), [("/work", 0), ("/guarded", 1)])
+def test_a_guarded_synchronous_view_keeps_the_permit_when_its_client_leaves(path: str, kept: int) -> None:
+    """docs/asgi.md: Quart waits for no thread, and neither does the middleware."""
+    service = Service()
+
+    async def scenario() -> None:
+        connection = Connection(service.app, http(path))
+        connection.push("http.request", body=b"", more_body=False)
+        await asyncio.to_thread(service.at_work.wait, PATIENCE)
+        connection.push("http.disconnect")
+        await connection.end()
+        assert service.gate.in_flight == kept
+        service.go_on.set()
+
+    run(scenario)
+    until(lambda: service.gate.in_flight == 0)
+    assert_at_rest(service.gate)
 
 
 @pytest.fixture

@@ -136,6 +136,23 @@ def test_a_shed_inside(middleware) -> None:
     run(scenario)
 
 
+def test_a_shed_after_the_client_has_gone_is_raised_and_nothing_is_sent() -> None:
+    async def shed_at_the_end(scope: Scope, receive: Receive, send: Send) -> None:
+        await echo(scope, receive, send)
+        raise Shed("db", "limit", "critical", 20, 20, 0.4)
+
+    async def scenario() -> None:
+        gate = Gate("edge", limit=1)
+        connection = await connected(GateMiddleware(shed_at_the_end, gate))
+        connection.push("websocket.disconnect", code=1000)
+        with pytest.raises(Shed):
+            await connection.end()
+        assert connection.pending() == []
+        assert gate.in_flight == 0
+
+    run(scenario)
+
+
 def test_a_cancelled_websocket_frees_its_permit() -> None:
     async def scenario() -> None:
         gate = Gate("edge", limit=1)

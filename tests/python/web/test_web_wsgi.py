@@ -445,3 +445,31 @@ def test_what_the_application_keeps_in_its_thread_stays_there(gate: Gate) -> Non
         return kept.get()
 
     assert copy_context().run(server) == 3
+
+
+@pytest.mark.parametrize(
+    "middleware", [ShedMiddleware, lambda app: GateMiddleware(app, Gate("edge", limit=1))]
+)
+def test_an_answer_without_a_body_is_started_all_the_same(middleware: Any) -> None:
+    exchange = Exchange(middleware(App([])))
+    assert exchange.drain() == b""
+    assert (exchange.status, exchange.starts) == (200, 1)
+    assert exchange.headers["x-mine"] == "1"
+
+
+def test_a_file_whose_close_cannot_be_exchanged_is_a_body_like_others(gate: Gate) -> None:
+    class Slotted:
+        __slots__ = ("read",)
+
+        def __init__(self, read: Any) -> None:
+            self.read = read
+
+        def __iter__(self) -> Iterator[bytes]:
+            return iter([self.read()])
+
+    app = App(Slotted(io.BytesIO(b"content").read))
+    exchange = Exchange(GateMiddleware(app, gate), environ(**{"wsgi.file_wrapper": Slotted}))
+    assert gate.in_flight == 1
+    assert exchange.drain() == b"content"
+    assert released(gate.stats()) == {"success": 1}
+    assert_at_rest(gate)
