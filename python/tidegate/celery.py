@@ -78,6 +78,10 @@ class GatedTask(_Task):
         gate: Any = cls.gate
         if gate is not None and not isinstance(gate, Gate):
             raise TypeError(f"gate must be a Gate, got {gate!r}")
+        if isinstance(getattr(cls, "priority", None), str):
+            raise ConfigError(
+                f"priority is the broker's and a number, got {cls.priority!r}: Tidegate's is gate_priority"
+            )
         if cls.gate_priority is not None:
             priority_from(cls.gate_priority)
         if cls.on_shed not in get_args(OnShed):

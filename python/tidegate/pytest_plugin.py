@@ -55,7 +55,10 @@ class GateFactory:
         from tidegate.testing import assert_at_rest
 
         before = gate.stats()
-        assert_at_rest(gate, since=before)
+        try:
+            assert_at_rest(gate, since=before)
+        except AssertionError as problem:
+            raise AssertionError(f"when watch() was called, {problem}") from None
         self._watched.append((gate, before))
         return gate
 
@@ -96,7 +99,10 @@ def tidegate_gate() -> Generator[GateFactory]:
     """
     factory = GateFactory()
     yield factory
+    left = ""
     try:
         factory.assert_at_rest()
     except AssertionError as problem:
-        pytest.fail(str(problem), pytrace=False)  # where it was found says nothing
+        left = str(problem)
+    if left:
+        pytest.fail(left, pytrace=False)  # where it was found says nothing

@@ -62,8 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--limit",
         type=_limit,
-        metavar="N|auto",
-        help="of semaphore and gate (from Little's law); auto is not built yet",
+        metavar="N",
+        help="of semaphore and gate (from Little's law)",
     )
     add_argument("--seed", type=int, default=1, metavar="N", help="of arrivals and users (1)")
     add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")

@@ -349,3 +349,12 @@ def test_it_can_be_the_base_of_all_tasks(gate: Gate) -> None:
             return gate.in_flight
 
         assert (gated.apply().get(), free.apply().get()) == (1, 0)
+
+
+def test_a_word_in_celerys_own_priority_is_refused(app: Celery) -> None:
+    with pytest.raises(ConfigError, match="gate_priority"):
+
+        @app.task(base=GatedTask, priority="sheddable")
+        def task() -> None: ...
+
+        task.name  # noqa: B018 - Celery makes a task when it is first used
