@@ -1,5 +1,7 @@
 //! Two pieces of code timed in turn, so that a drifting machine slows both, and the ratio of the two.
 
+pub mod foreign;
+
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,7 @@
 //! The figures of the Rust core, each as a ratio to its peer in the same run.
 //!
-//! `cargo bench -p tidegate-benches`; writes the file named by `TIDEGATE_BENCH_OUT`.
+//! `cargo bench -p tidegate-benches`; writes the file named by `TIDEGATE_BENCH_OUT`. With the libraries that
+//! `TIDEGATE_BENCH_C` and `TIDEGATE_BENCH_CPP` name, also those of C and C++.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use criterion::Criterion;
 use tidegate::{Gate, Priority};
 use tidegate_benches::compare;
+use tidegate_benches::foreign::Pairs;
 use tokio::sync::Semaphore;
 
 const LIMIT: u32 = 20;
@@ -27,7 +29,7 @@ fn main() {
     let word = AtomicU64::new(0);
     let semaphore = Semaphore::new(LIMIT as usize);
 
-    let figures = [
+    let mut figures = vec![
         compare(
             &mut criterion,
             "rust.pair_vs_bare_atomics",
@@ -51,6 +53,14 @@ fn main() {
         ),
         compare(&mut criterion, "rust.reject_vs_pair", Some(0.8), |n| rejects(&full, n), |n| pairs(&gate, n)),
     ];
+    let (c, cpp) = (Pairs::load("TIDEGATE_BENCH_C"), Pairs::load("TIDEGATE_BENCH_CPP"));
+    if let Some(c) = &c {
+        let rust = |n| pairs(&gate, n);
+        figures.push(compare(&mut criterion, "c.pair_vs_rust", Some(2.0), |n| c.run(n), rust));
+    }
+    if let (Some(c), Some(cpp)) = (&c, &cpp) {
+        figures.push(compare(&mut criterion, "cpp.pair_vs_c", Some(1.1), |n| cpp.run(n), |n| c.run(n)));
+    }
     criterion.final_summary();
     if let Some(path) = std::env::var_os("TIDEGATE_BENCH_OUT") {
         let figures: Vec<_> = figures.iter().map(tidegate_benches::Figure::json).collect();

@@ -55,6 +55,20 @@ impl Ticket {
         self.since_ns
     }
 
+    /// The ticket as two numbers, for bindings that keep it in atomics.
+    #[must_use]
+    #[inline]
+    pub fn to_bits(self) -> [u64; 2] {
+        [self.packed, self.since_ns]
+    }
+
+    /// The ticket that [`to_bits`](Self::to_bits) made these of. Of other numbers it makes a ticket that
+    /// nobody took, and putting that back spoils the gate's count.
+    #[inline]
+    pub fn from_bits([packed, since_ns]: [u64; 2]) -> Self {
+        Self { packed, since_ns }
+    }
+
     /// The priority it was admitted with.
     #[must_use]
     pub fn priority(&self) -> Priority {

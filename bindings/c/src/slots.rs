@@ -1,0 +1,415 @@
+//! Permits as numbers. A gate keeps the ticket of each permit that is out in a slot; the number names the
+//! slot and the generation in which it was claimed:
+//!
+//! ```text
+//! 63              24 23       0
+//! | generation: 40   | index: 24 |
+//! ```
+//!
+//! A slot's state is its generation and a phase, in one atomic:
+//!
+//! ```text
+//! free(g) --claim--> busy(g) --> live(g) --release--> busy(g) --> free(g + 1)
+//! ```
+//!
+//! - Claim: a compare-and-swap from free to busy (Acquire: the previous release has read its ticket), then
+//!   the ticket, then live (Release: whoever finds it live finds the ticket).
+//! - Release: a compare-and-swap from live to busy (Acquire). Of two that release the same number one
+//!   swaps; the other finds another state, and that is what makes it stale. The slot is freed last, after
+//!   the ticket went back to the gate (Release): whoever finds all slots free may free the gate.
+//!
+//! A number never becomes valid again: a slot whose last generation was used is retired. Generations start at
+//! a base of their own in every gate, so a number of one gate is stale at another; it is at least 1, so
+//! no number is 0.
+//!
+//! Each thread has a cursor, a slot where it looks first: the one it used last. If that and its neighbours
+//! are taken, it tries some drawn at random, which find a free one unless most are taken. Then the slots
+//! double. They lie in segments, so none ever moves.
+
+#![allow(unsafe_code)]
+#![allow(clippy::cast_possible_truncation)] // an index has 24 bits, in whatever type it stands
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+use tidegate_core::Ticket;
+
+const INDEX_BITS: u32 = 24;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+const LAST_GENERATION: u64 = (1 << (64 - INDEX_BITS)) - 1;
+
+/// Slots in the gate itself, a power of two. The segments behind them double what there is.
+const FIRST: usize = 64;
+const MOST: usize = 1 << INDEX_BITS;
+const SEGMENTS: usize = (MOST / FIRST).ilog2() as usize;
+
+/// Neighbours that a claim looks at before it draws.
+const NEAR: usize = 8;
+/// Draws before the slots double. With half of them free, one in 65,536 claims doubles for nothing.
+const DRAWS: u64 = 16;
+
+const PHASE_BITS: u32 = 2;
+const PHASE: u64 = (1 << PHASE_BITS) - 1;
+const FREE: u64 = 0;
+const BUSY: u64 = 1;
+const LIVE: u64 = 2;
+const RETIRED: u64 = 3;
+
+/// All zero is a free slot that was never used.
+#[derive(Default)]
+#[repr(align(32))] // two lie in a cache line; none lies across two
+struct Slot {
+    state: AtomicU64,
+    ticket: [AtomicU64; 2],
+}
+
+impl Slot {
+    fn read(&self) -> Ticket {
+        Ticket::from_bits([self.ticket[0].load(Ordering::Relaxed), self.ticket[1].load(Ordering::Relaxed)])
+    }
+
+    #[inline]
+    fn write(&self, ticket: Ticket) {
+        let [packed, since_ns] = ticket.to_bits();
+        self.ticket[0].store(packed, Ordering::Relaxed);
+        self.ticket[1].store(since_ns, Ordering::Relaxed);
+    }
+}
+
+/// The permits of one gate that are out.
+pub(crate) struct Slots {
+    /// A power of two; a segment is published before the capacity that counts it.
+    capacity: AtomicU32,
+    /// Added to a slot's own generation.
+    base: u64,
+    first: [Slot; FIRST],
+    segments: [AtomicPtr<Slot>; SEGMENTS],
+}
+
+/// A permit on its way back: its slot is held until this is dropped.
+pub(crate) struct Leaving<'a> {
+    slot: &'a Slot,
+    after: u64,
+}
+
+impl Leaving<'_> {
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.slot.read()
+    }
+}
+
+impl Drop for Leaving<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.slot.state.store(self.after, Ordering::Release);
+    }
+}
+
+const NO_CURSOR: u32 = u32::MAX;
+
+thread_local! {
+    static CURSOR: Cell<u32> = const { Cell::new(NO_CURSOR) };
+}
+
+/// Where this thread looks first. Threads begin apart, so that they do not share cache lines.
+#[inline]
+fn cursor() -> usize {
+    let cursor = CURSOR.get();
+    if cursor == NO_CURSOR { first_cursor() } else { cursor as usize }
+}
+
+#[cold]
+fn first_cursor() -> usize {
+    const APART: u32 = 4;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let cursor = NEXT.fetch_add(APART, Ordering::Relaxed) & INDEX_MASK as u32;
+    CURSOR.set(cursor);
+    cursor as usize
+}
+
+impl Slots {
+    pub(crate) fn new() -> Self {
+        static GATES: AtomicU64 = AtomicU64::new(0);
+        let drawn = splitmix(GATES.fetch_add(1, Ordering::Relaxed));
+        // The upper half of the generations is left to every gate.
+        Self::with_base(1 + (drawn & (LAST_GENERATION >> 1)))
+    }
+
+    fn with_base(base: u64) -> Self {
+        Self {
+            capacity: AtomicU32::new(FIRST as u32),
+            base,
+            first: std::array::from_fn(|_| Slot::default()),
+            segments: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+        }
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.capacity.load(Ordering::Acquire) as usize
+    }
+
+    /// The slot at an index below the capacity.
+    #[inline]
+    fn slot(&self, index: usize) -> &Slot {
+        match self.first.get(index) {
+            Some(slot) => slot,
+            None => self.slot_behind(index),
+        }
+    }
+
+    fn slot_behind(&self, index: usize) -> &Slot {
+        let doubling = index.ilog2();
+        let segment = self.segments[(doubling - FIRST.ilog2()) as usize].load(Ordering::Acquire);
+        // SAFETY: the index is below the capacity, so its segment was published, with as many slots as all
+        // before it together; it is freed only by `drop`.
+        unsafe { &*segment.add(index - (1 << doubling)) }
+    }
+
+    /// Keeps a ticket. `None`, with the ticket still the caller's, when there is no room.
+    #[inline]
+    pub(crate) fn claim(&self, ticket: Ticket) -> Option<u64> {
+        let index = cursor() & (self.capacity() - 1);
+        match self.claim_at(index, ticket) {
+            None => self.claim_elsewhere(index, ticket),
+            number => number,
+        }
+    }
+
+    #[inline]
+    fn claim_at(&self, index: usize, ticket: Ticket) -> Option<u64> {
+        let slot = self.slot(index);
+        let free = slot.state.load(Ordering::Relaxed);
+        if free & PHASE != FREE
+            || slot.state.compare_exchange(free, free | BUSY, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
+            return None;
+        }
+        // For `peek`: whoever sees a word of the new ticket sees that the slot was busy.
+        fence(Ordering::Release);
+        slot.write(ticket);
+        slot.state.store(free | LIVE, Ordering::Release);
+        Some(((free >> PHASE_BITS) + self.base) << INDEX_BITS | index as u64)
+    }
+
+    #[cold]
+    fn claim_elsewhere(&self, from: usize, ticket: Ticket) -> Option<u64> {
+        let claim = |index: usize| {
+            let number = self.claim_at(index, ticket)?;
+            CURSOR.set(index as u32);
+            Some(number)
+        };
+        loop {
+            let capacity = self.capacity();
+            let near = (1..NEAR).map(|step| (from + step) & (capacity - 1));
+            let drawn = (0..DRAWS).map(|draw| splitmix(from as u64 * DRAWS + draw) as usize & (capacity - 1));
+            if let Some(number) = near.chain(drawn).find_map(claim) {
+                return Some(number);
+            }
+            if !self.double(capacity) {
+                return (0..capacity).find_map(claim);
+            }
+            if let Some(number) = claim(capacity + (from & (capacity - 1))) {
+                return Some(number);
+            }
+        }
+    }
+
+    /// Adds as many slots as there are. `false` at the most that a number can name, or without memory.
+    fn double(&self, capacity: usize) -> bool {
+        let Some(segment) = self.segments.get((capacity / FIRST).ilog2() as usize) else {
+            return false;
+        };
+        if segment.load(Ordering::Acquire).is_null() {
+            let layout = Self::layout(capacity);
+            #[allow(clippy::cast_ptr_alignment)] // the layout asks for it
+            // SAFETY: the layout's size is not zero.
+            let made = unsafe { alloc_zeroed(layout) }.cast::<Slot>();
+            if made.is_null() {
+                return false;
+            }
+            let none = ptr::null_mut();
+            if segment.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // SAFETY: allocated above with this layout, and nobody else has seen it.
+                unsafe { dealloc(made.cast(), layout) };
+            }
+        }
+        self.capacity.fetch_max(2 * capacity as u32, Ordering::AcqRel);
+        true
+    }
+
+    fn layout(slots: usize) -> Layout {
+        Layout::array::<Slot>(slots).expect("2^24 slots of 32 bytes can be addressed")
+    }
+
+    /// The slot that a number names, and its state while the permit is out. `None` for a number that
+    /// was never given.
+    #[inline]
+    fn find(&self, number: u64) -> Option<(&Slot, u64)> {
+        let index = (number & INDEX_MASK) as usize;
+        let generation = (number >> INDEX_BITS).checked_sub(self.base)?;
+        (index < self.capacity()).then(|| (self.slot(index), generation << PHASE_BITS | LIVE))
+    }
+
+    /// Takes a permit back, unless it is not out.
+    #[inline]
+    pub(crate) fn release(&self, number: u64) -> Option<Leaving<'_>> {
+        let (slot, live) = self.find(number)?;
+        let busy = live ^ LIVE ^ BUSY;
+        slot.state.compare_exchange(live, busy, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        CURSOR.set((number & INDEX_MASK) as u32);
+        let last = number >> INDEX_BITS == LAST_GENERATION;
+        let after = if last { RETIRED } else { (live & !PHASE) + (1 << PHASE_BITS) };
+        Some(Leaving { slot, after })
+    }
+
+    /// The ticket of a permit that is out.
+    pub(crate) fn peek(&self, number: u64) -> Option<Ticket> {
+        let (slot, live) = self.find(number)?;
+        if slot.state.load(Ordering::Acquire) != live {
+            return None;
+        }
+        let ticket = slot.read();
+        fence(Ordering::Acquire);
+        (slot.state.load(Ordering::Relaxed) == live).then_some(ticket)
+    }
+
+    /// Whether no permit is out, and none on its way.
+    pub(crate) fn none_out(&self) -> bool {
+        (0..self.capacity())
+            .all(|index| matches!(self.slot(index).state.load(Ordering::Acquire) & PHASE, FREE | RETIRED))
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for (doubling, segment) in self.segments.iter_mut().enumerate() {
+            let segment = *segment.get_mut();
+            if !segment.is_null() {
+                // SAFETY: allocated by `double` with this layout, and nobody borrows from it any more.
+                unsafe { dealloc(segment.cast(), Self::layout(FIRST << doubling)) };
+            }
+        }
+    }
+}
+
+/// A 64-bit finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+fn splitmix(counter: u64) -> u64 {
+    let mut z = counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn ticket(number: u64) -> Ticket {
+        Ticket::from_bits([number, number + 1])
+    }
+
+    fn released(slots: &Slots, number: u64) -> Option<[u64; 2]> {
+        slots.release(number).map(|leaving| leaving.ticket().to_bits())
+    }
+
+    #[test]
+    fn a_number_brings_its_ticket_back_once() {
+        let slots = Slots::new();
+        let number = slots.claim(ticket(7)).unwrap();
+        assert_ne!(number, 0);
+        assert!(!slots.none_out());
+        assert_eq!(slots.peek(number).unwrap().to_bits(), [7, 8]);
+        assert_eq!(released(&slots, number), Some([7, 8]));
+        assert_eq!(released(&slots, number), None);
+        assert!(slots.peek(number).is_none());
+        assert!(slots.none_out());
+        let again = slots.claim(ticket(9)).unwrap();
+        assert_ne!(again, number, "the slot is used again, the number is not");
+        assert_eq!(again & INDEX_MASK, number & INDEX_MASK);
+    }
+
+    #[test]
+    fn numbers_that_were_never_given_are_stale() {
+        let slots = Slots::new();
+        let number = slots.claim(ticket(1)).unwrap();
+        for stray in [0, 1, INDEX_MASK, u64::MAX, number + 1, number ^ (1 << 63), number + (1 << INDEX_BITS)]
+        {
+            assert_eq!(released(&slots, stray), None, "{stray:x}");
+        }
+        assert_eq!(released(&Slots::new(), number), None, "another gate's");
+        assert_eq!(released(&slots, number), Some([1, 2]));
+    }
+
+    #[test]
+    fn slots_double_and_stay_where_they_are() {
+        let slots = Slots::new();
+        let numbers: Vec<_> = (0..100_000).map(|n| slots.claim(ticket(n)).unwrap()).collect();
+        let distinct: HashSet<_> = numbers.iter().map(|number| number & INDEX_MASK).collect();
+        assert_eq!(distinct.len(), numbers.len());
+        assert!(slots.capacity() >= 1 << 17 && slots.capacity() <= 1 << 20, "{}", slots.capacity());
+        for (n, &number) in numbers.iter().enumerate() {
+            assert_eq!(released(&slots, number), Some([n as u64, n as u64 + 1]));
+        }
+        assert!(slots.none_out());
+    }
+
+    #[test]
+    fn one_pair_after_another_uses_one_slot() {
+        let slots = Slots::new();
+        let indices: HashSet<_> = (0..1_000)
+            .map(|n| {
+                let number = slots.claim(ticket(n)).unwrap();
+                released(&slots, number).unwrap();
+                number & INDEX_MASK
+            })
+            .collect();
+        assert_eq!(indices.len(), 1);
+    }
+
+    #[test]
+    fn the_last_generation_retires_its_slot() {
+        let slots = Slots::with_base(LAST_GENERATION);
+        let numbers: Vec<_> = (0..2 * FIRST as u64).map(|n| slots.claim(ticket(n)).unwrap()).collect();
+        for &number in &numbers {
+            assert_eq!(number >> INDEX_BITS, LAST_GENERATION);
+            assert!(released(&slots, number).is_some());
+            assert!(released(&slots, number).is_none());
+        }
+        assert!(slots.none_out());
+        let fresh = slots.claim(ticket(1)).unwrap();
+        assert!(!numbers.contains(&fresh));
+    }
+
+    #[test]
+    #[ignore = "half a gigabyte"]
+    fn the_most_that_a_number_can_name() {
+        let slots = Slots::new();
+        let numbers: Vec<_> = (0..MOST as u64).map(|n| slots.claim(ticket(n)).unwrap()).collect();
+        assert!(slots.claim(ticket(0)).is_none());
+        assert!(released(&slots, numbers[12_345]).is_some());
+        assert!(slots.claim(ticket(0)).is_some());
+    }
+
+    #[test]
+    fn of_two_threads_that_release_one_number_one_does() {
+        let slots = Slots::new();
+        for n in 0..10_000 {
+            let number = slots.claim(ticket(n)).unwrap();
+            let release = || released(&slots, number).is_some();
+            let (first, second) = if n % 100 == 0 {
+                std::thread::scope(|scope| {
+                    let other = scope.spawn(release);
+                    (release(), other.join().unwrap())
+                })
+            } else {
+                (release(), release())
+            };
+            assert!(first ^ second);
+        }
+    }
+}

@@ -1,0 +1,625 @@
+/*
+ * Tidegate: a load shedder. A gate stands in front of a bottleneck, usually a database, counts what is inside
+ * and turns the rest away at once, the least important first.
+ *
+ *     tidegate_config config = TIDEGATE_CONFIG_INIT;
+ *     config.limit = 20;
+ *     tidegate_gate *gate;
+ *     char why[256];
+ *     if (tidegate_gate_new(&config, "db", 2, &gate, why, sizeof why) < 0)
+ *         return fail(why);
+ *
+ *     uint64_t permit;
+ *     tidegate_status status = tidegate_try_admit(gate, TIDEGATE_PRIORITY_CRITICAL, 1, &permit);
+ *     if (status == TIDEGATE_ADMITTED) {
+ *         bool answered = query_the_database();
+ *         tidegate_release(gate, permit, answered ? TIDEGATE_OUTCOME_SUCCESS : TIDEGATE_OUTCOME_OVERLOAD);
+ *     } else {
+ *         answer_503(tidegate_status_str(status));
+ *     }
+ *
+ * Errors. Every call answers a tidegate_status: 0 is done, above 0 a reason for which the request was shed, below 0
+ * an error. An error has changed nothing, but where its own text says otherwise. There is no last error to ask
+ * for: what a call has to say it answers. Numbers are taken in types wide enough to see that a negative or too
+ * large one is meant, and such a one is TIDEGATE_ERR_ARGUMENT. NULL where it makes no sense is
+ * TIDEGATE_ERR_NULL. Numbers keep their meaning for ever and are never used for another. A fault inside the
+ * library never unwinds into its caller.
+ *
+ * Thread safety. Every function may be called from any thread at any time on the same gate, with one
+ * exception, tidegate_gate_free. A permit may be released by another thread than asked for it. Nothing waits but
+ * tidegate_drain. Not for signal handlers.
+ *
+ * Ownership. A gate belongs to who made it and is given up once, by tidegate_gate_free: no other call on it may then
+ * be under way or come later, but the release of permits that are out, which keep the gate alive. A permit is a
+ * number, not a pointer: nothing to free, any language can hold it, and a stale one is noticed. Each permit has
+ * to be released exactly once; one that is never released takes its weight from the limit for ever. Strings and
+ * structs that a call gets are copied, and belong to the caller. Strings that it returns belong to the library.
+ *
+ * Fork. In a forked child every gate exists, empty, with its configuration and with counters at zero. Permits
+ * of the parent are stale in the child. A child made by vfork or a bare clone must not use gates.
+ *
+ * Loading. The library stays in memory once loaded: dlclose does not unload it. A static library lives once in each
+ * program or shared library it was linked into, each with gates of its own.
+ *
+ * Versions. Structs start with their size, set by their _INIT macro; later versions only append to them. A program
+ * works with any later library of the same TIDEGATE_ABI_VERSION. Compare it with tidegate_abi_version() where the
+ * library is loaded at run time.
+ *
+ * Generated from bindings/c; do not edit.
+ */
+
+#ifndef TIDEGATE_H
+#define TIDEGATE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** What tidegate_config starts from: all defaults, and a limit (-1) that has to be set. */
+#define TIDEGATE_CONFIG_INIT                                                                          \
+    {                                                                                                 \
+        sizeof(tidegate_config), TIDEGATE_PRIORITY_CRITICAL, -1, {{0, 0}, {0, 0}, {0, 0}, {0, 0}},    \
+        true, false, false, {0}                                                                       \
+    }
+
+/** What tidegate_permit starts from. */
+#define TIDEGATE_PERMIT_INIT {sizeof(tidegate_permit), 0, 0, false, {0}}
+
+/** What tidegate_stats starts from. */
+#define TIDEGATE_STATS_INIT                                                                           \
+    {                                                                                                 \
+        sizeof(tidegate_stats), 0, 0, 0, 0, {0}, 0, false, false, false, {0}, {0}, {{0}}, {0}, {0},   \
+        0, 0, 0, 0, 0                                                                                 \
+    }
+
+/**
+ * The version of this interface. It changes when a program that was compiled with an older header would
+ * no longer work, and with it changes the library's soname. Compare it with `tidegate_abi_version()` where
+ * header and library may come from different places.
+ */
+#define TIDEGATE_ABI_VERSION 1
+
+/**
+ * Shed last: serious, user-visible harm when it fails.
+ */
+#define TIDEGATE_PRIORITY_CRITICAL_PLUS 0
+
+/**
+ * User-visible harm when it fails. Also called essential.
+ */
+#define TIDEGATE_PRIORITY_CRITICAL 1
+
+/**
+ * Partial unavailability is expected: batch work, retries made later.
+ */
+#define TIDEGATE_PRIORITY_SHEDDABLE_PLUS 2
+
+/**
+ * Shed first: frequent unavailability is expected. Also called non-essential.
+ */
+#define TIDEGATE_PRIORITY_SHEDDABLE 3
+
+/**
+ * The gate's default priority; counted in `fallback_priority`. Far from the others, so that no sum or
+ * cast makes one of it.
+ */
+#define TIDEGATE_PRIORITY_DEFAULT 1000
+
+/**
+ * The resource answered, even with an error of its own.
+ */
+#define TIDEGATE_OUTCOME_SUCCESS 0
+
+/**
+ * The resource was too busy: timed out, pool exhausted.
+ */
+#define TIDEGATE_OUTCOME_OVERLOAD 1
+
+/**
+ * The work says nothing about the resource: cancelled, interrupted, never begun.
+ */
+#define TIDEGATE_OUTCOME_IGNORE 2
+
+/**
+ * This priority's threshold is the gate's default: 1.0, 1.0, 0.9 and 0.75 of the limit, lowered to what
+ * a more important priority and raised to what a less important one was set to.
+ */
+#define TIDEGATE_THRESHOLD_DEFAULT 0
+
+/**
+ * The value is a share of the limit in parts per million, 0 to 1000000; rounded up to whole weight.
+ */
+#define TIDEGATE_THRESHOLD_PPM 1
+
+/**
+ * The value is the weight that this priority leaves free, 0 to 2147483647.
+ */
+#define TIDEGATE_THRESHOLD_RESERVE 2
+
+/**
+ * As a timeout: for ever.
+ */
+#define TIDEGATE_FOREVER (-1)
+
+/**
+ * The admission controller of one protected resource. Make it with `tidegate_gate_new`, give it up with
+ * `tidegate_gate_free`; in between every function may be called on it from any thread at any time.
+ */
+typedef struct tidegate_gate tidegate_gate;
+
+/**
+ * What a call answers: `TIDEGATE_ADMITTED` (0), a positive reason for which the request was shed, or a
+ * negative error. An error has changed nothing.
+ */
+typedef int32_t tidegate_status;
+
+/**
+ * How full a gate may be for one priority still to enter.
+ */
+typedef struct tidegate_threshold {
+    /**
+     * One of the `TIDEGATE_THRESHOLD_` numbers.
+     */
+    int32_t kind;
+    /**
+     * What the kind says; unused by `TIDEGATE_THRESHOLD_DEFAULT`.
+     */
+    int64_t value;
+} tidegate_threshold;
+
+/**
+ * What a gate is made from. Start with `TIDEGATE_CONFIG_INIT`, and set at least `limit`:
+ *
+ *     tidegate_config config = TIDEGATE_CONFIG_INIT;
+ *     config.limit = 20;
+ */
+typedef struct tidegate_config {
+    /**
+     * `sizeof(tidegate_config)`. Bytes that this library's version does not know must be zero.
+     */
+    uint32_t struct_size;
+    /**
+     * The priority of requests that ask for `TIDEGATE_PRIORITY_DEFAULT`. Critical.
+     */
+    int32_t default_priority;
+    /**
+     * The most weight that may be in flight, 0 to 2147483647. Has to be set.
+     */
+    int64_t limit;
+    /**
+     * By priority, most important first. The first is the limit itself: 1000000 ppm or a reserve of 0. They
+     * must not rise as importance falls. All default.
+     */
+    struct tidegate_threshold thresholds[4];
+    /**
+     * False is dry run: everything is let in, and what would have been shed is counted. True.
+     */
+    bool enforce;
+    /**
+     * Whether to measure how long permits are held: two clock readings each, and 32 KiB a gate. False.
+     */
+    bool timing;
+    /**
+     * Whether `tidegate_enter` will be used. Then an exit too many does no harm at any moment. False.
+     */
+    bool bare_entries;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[5];
+} tidegate_config;
+
+/**
+ * What a permit that is out was admitted with. Start with `TIDEGATE_PERMIT_INIT`.
+ */
+typedef struct tidegate_permit {
+    /**
+     * `sizeof(tidegate_permit)`.
+     */
+    uint32_t struct_size;
+    /**
+     * The priority, 0 to 3.
+     */
+    int32_t priority;
+    /**
+     * The weight.
+     */
+    int64_t weight;
+    /**
+     * Whether dry run let it in although enforcement would have shed it.
+     */
+    bool over;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[7];
+} tidegate_permit;
+
+/**
+ * A reading of a gate's counters. Start with `TIDEGATE_STATS_INIT`.
+ *
+ * Each counter only grows, and in every reading no more was released than admitted. At rest, that is when
+ * no call is under way, all of it is exact. Every attempt is counted once, in `admitted`, `shed` or
+ * `would_shed`. After a fork the child counts from zero.
+ */
+typedef struct tidegate_stats {
+    /**
+     * `sizeof(tidegate_stats)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * How often the configuration changed, modulo 2^29.
+     */
+    uint32_t generation;
+    /**
+     * The most weight that may be in flight.
+     */
+    uint32_t limit;
+    /**
+     * The weight in flight, without what dry run let in beyond the limit.
+     */
+    uint32_t in_flight;
+    /**
+     * The most weight that was ever in flight.
+     */
+    uint32_t high_water;
+    /**
+     * How full the gate may be for each priority still to enter, in weight.
+     */
+    uint32_t thresholds[4];
+    /**
+     * The priority of requests that name none.
+     */
+    int32_t default_priority;
+    /**
+     * Whether the gate turns requests away; false in dry run.
+     */
+    bool enforce;
+    /**
+     * Whether the gate was closed.
+     */
+    bool closed;
+    /**
+     * Whether it measures how long permits are held.
+     */
+    bool timing;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[5];
+    /**
+     * Admissions by priority.
+     */
+    uint64_t admitted[4];
+    /**
+     * Requests turned away, by priority and by reason:
+     * `shed[TIDEGATE_PRIORITY_CRITICAL][TIDEGATE_SHED_LIMIT - 1]`.
+     */
+    uint64_t shed[4][7];
+    /**
+     * What dry run let in although enforcement would have shed it, by priority.
+     */
+    uint64_t would_shed[4];
+    /**
+     * Admissions that were released, by outcome.
+     */
+    uint64_t released[3];
+    /**
+     * Exits without an entry.
+     */
+    uint64_t unmatched_exits;
+    /**
+     * Permits that were released by `tidegate_release_collected`.
+     */
+    uint64_t collected;
+    /**
+     * Admissions that asked for `TIDEGATE_PRIORITY_DEFAULT`.
+     */
+    uint64_t fallback_priority;
+    /**
+     * What dry run let in beyond the limit and is still inside, in permits.
+     */
+    uint64_t over_in_flight;
+    /**
+     * With timing, the time integral of the weight in flight, in weight-microseconds modulo 2^63. Its
+     * difference over an interval, divided by the interval, is the mean weight in flight.
+     */
+    uint64_t occupancy_us;
+} tidegate_stats;
+
+/**
+ * Admitted; from calls that do not ask for admission: done.
+ */
+#define TIDEGATE_ADMITTED 0
+
+/**
+ * Shed: the weight does not fit under the limit, the gate is full.
+ */
+#define TIDEGATE_SHED_LIMIT 1
+
+/**
+ * Shed: it would fit under the limit, but the rest is kept for more important priorities.
+ */
+#define TIDEGATE_SHED_PRIORITY 2
+
+/**
+ * Shed: the rate limit is used up. Reserved: no gate has one yet.
+ */
+#define TIDEGATE_SHED_RATE 3
+
+/**
+ * Shed: a signal says that the resource is overloaded. Reserved.
+ */
+#define TIDEGATE_SHED_PRESSURE 4
+
+/**
+ * Shed: the gate is closed.
+ */
+#define TIDEGATE_SHED_CLOSED 5
+
+/**
+ * The wait was longer than allowed: what `tidegate_drain` answers when permits are still out.
+ */
+#define TIDEGATE_SHED_TIMEOUT 6
+
+/**
+ * Shed: this host's share of the fleet's limit is used up. Reserved.
+ */
+#define TIDEGATE_SHED_SHARE 7
+
+/**
+ * A pointer that must not be NULL is NULL.
+ */
+#define TIDEGATE_ERR_NULL (-1)
+
+/**
+ * An argument is outside its rule.
+ */
+#define TIDEGATE_ERR_ARGUMENT (-2)
+
+/**
+ * The permit is not out: it was released before, belongs to another gate or, in a forked child, to the
+ * parent, or was never given. Also an exit without its entry.
+ */
+#define TIDEGATE_ERR_STALE (-3)
+
+/**
+ * A fault inside the library, which was caught. Please report it.
+ */
+#define TIDEGATE_ERR_PANIC (-4)
+
+/**
+ * A struct of a version that this library cannot serve.
+ */
+#define TIDEGATE_ERR_VERSION (-5)
+
+/**
+ * The configuration contradicts itself: thresholds that rise as importance falls, or a top one that is not
+ * the limit.
+ */
+#define TIDEGATE_ERR_CONFIG (-6)
+
+/**
+ * No room for another permit: 2^24 of this gate are out, or there is no memory. The admission was taken
+ * back; the gate counted it as admitted and released with outcome `ignore`.
+ */
+#define TIDEGATE_ERR_EXHAUSTED (-7)
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * What a status means, in English. Never NULL; valid for ever; also for numbers that mean nothing.
+ */
+const char *tidegate_status_str(tidegate_status status);
+
+/**
+ * The `TIDEGATE_ABI_VERSION` that the library was built with.
+ */
+uint32_t tidegate_abi_version(void);
+
+/**
+ * Makes a gate.
+ *
+ * `config`: see `tidegate_config`. `name`: a label for people, `name_len` bytes of UTF-8, 1 to 255, without
+ * control characters; it is copied, and need not end with NUL. Two gates may have the same name. `out` gets
+ * the gate, or NULL where none was made. `err`: a buffer of `err_cap` bytes that gets the reason in
+ * English, naming the value and the rule, cut if need be and always ended with NUL, or an empty string; may
+ * be NULL.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_ARGUMENT`, `TIDEGATE_ERR_VERSION` or
+ * `TIDEGATE_ERR_CONFIG`.
+ */
+tidegate_status tidegate_gate_new(const struct tidegate_config *config,
+                                  const char *name,
+                                  size_t name_len,
+                                  struct tidegate_gate **out,
+                                  char *err,
+                                  size_t err_cap);
+
+/**
+ * Gives a gate up. NULL is fine and does nothing.
+ *
+ * No other call on this gate may be under way, but for `tidegate_release` of permits that are out. While
+ * any are, the gate lives on, closed, and they can be released as before; with the last of them it is gone.
+ * With no permit out it is gone when this returns, and its pointer and permits must not be used again.
+ */
+void tidegate_gate_free(struct tidegate_gate *gate);
+
+/**
+ * The gate's name, ended with NUL, valid as long as the gate. NULL for NULL.
+ */
+const char *tidegate_gate_name(const struct tidegate_gate *gate);
+
+/**
+ * Asks for a permit. Never waits.
+ *
+ * `priority`: one of the `TIDEGATE_PRIORITY_` numbers. `weight`: how much of the limit the permit takes, 1
+ * to 2147483647. `permit` gets a number that is never 0 and never given again, for `tidegate_release`, or 0
+ * where nothing was admitted.
+ *
+ * Answers `TIDEGATE_ADMITTED`, a `TIDEGATE_SHED_` reason, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_ARGUMENT` or
+ * `TIDEGATE_ERR_EXHAUSTED`.
+ */
+tidegate_status tidegate_try_admit(const struct tidegate_gate *gate,
+                                   int32_t priority,
+                                   int64_t weight,
+                                   uint64_t *permit);
+
+/**
+ * Gives a permit back, exactly once, from any thread.
+ *
+ * `outcome`: what its work came to, one of the `TIDEGATE_OUTCOME_` numbers.
+ *
+ * Answers `TIDEGATE_ADMITTED`; `TIDEGATE_ERR_STALE` when the permit is not out on this gate, because it was
+ * released before (of two threads that release it at once, one gets this answer) or by the parent of a
+ * forked process; `TIDEGATE_ERR_ARGUMENT` for a number that is no outcome, which leaves the permit out;
+ * `TIDEGATE_ERR_NULL`.
+ */
+tidegate_status tidegate_release(const struct tidegate_gate *gate, uint64_t permit, int32_t outcome);
+
+/**
+ * As `tidegate_release` with outcome `ignore`, and counted as collected: for bindings to languages with a
+ * garbage collector, whose finalizer found a permit that was forgotten.
+ */
+tidegate_status tidegate_release_collected(const struct tidegate_gate *gate, uint64_t permit);
+
+/**
+ * Reads what a permit that is out was admitted with.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_STALE` as `tidegate_release` does, or
+ * `TIDEGATE_ERR_VERSION`.
+ */
+tidegate_status tidegate_get_permit(const struct tidegate_gate *gate,
+                                    uint64_t permit,
+                                    struct tidegate_permit *out);
+
+/**
+ * Enters without a permit, with weight 1: for blocks whose structure guarantees that each entry has its
+ * `tidegate_exit`. Where that is not certain use `tidegate_try_admit`, which notices. Set `bare_entries` in
+ * the configuration of gates that are used like this.
+ *
+ * Answers as `tidegate_try_admit` does.
+ */
+tidegate_status tidegate_enter(const struct tidegate_gate *gate, int32_t priority);
+
+/**
+ * Leaves after `tidegate_enter`. Has to have returned before the gate is given up.
+ *
+ * Answers `TIDEGATE_ADMITTED`; `TIDEGATE_ERR_STALE`, counted in `unmatched_exits` and without effect, where
+ * nothing is inside or nobody ever entered like that; `TIDEGATE_ERR_ARGUMENT`; `TIDEGATE_ERR_NULL`. An exit
+ * too many while others are inside cannot be told from one of theirs. In dry run an exit draws whether its
+ * entry was over the limit: right on average for exponential service times only.
+ */
+tidegate_status tidegate_exit(const struct tidegate_gate *gate, int32_t outcome);
+
+/**
+ * For how long a request like this should stay away, in seconds: a lower bound, from how quickly the gate
+ * drains for its priority. 0 when it would be admitted now, -1 when nothing is known yet, `HUGE_VAL` when
+ * no retry can succeed (the gate is closed, or the weight exceeds the priority's threshold).
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_ARGUMENT`.
+ */
+tidegate_status tidegate_retry_after(const struct tidegate_gate *gate,
+                                     int32_t priority,
+                                     int64_t weight,
+                                     double *seconds);
+
+/**
+ * Reads all counters.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_VERSION`.
+ */
+tidegate_status tidegate_get_stats(const struct tidegate_gate *gate, struct tidegate_stats *out);
+
+/**
+ * The weight in flight, without what dry run let in beyond the limit: one load, where `tidegate_get_stats`
+ * adds up all counters. `TIDEGATE_ERR_NULL` (negative) for NULL.
+ */
+int64_t tidegate_in_flight(const struct tidegate_gate *gate);
+
+/**
+ * The most weight that may be in flight. `TIDEGATE_ERR_NULL` (negative) for NULL.
+ */
+int64_t tidegate_limit(const struct tidegate_gate *gate);
+
+/**
+ * How long permits of a priority were held, in seconds: what a share `q` (0.0 to 1.0) of them did not
+ * exceed, within 1.6 %. Permits that were released with outcome `ignore` are left out. -1 without timing,
+ * or where nothing was measured yet.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for a `q` that is not from 0
+ * to 1 and for a number that is none of the four priorities.
+ */
+tidegate_status tidegate_latency(const struct tidegate_gate *gate,
+                                 int32_t priority,
+                                 double q,
+                                 double *seconds);
+
+/**
+ * Sets the most weight that may be in flight, 0 to 2147483647. Once this has returned, nothing is admitted
+ * above it. Permits that are out stay valid: below them the gate admits nothing until enough have left.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_ARGUMENT`.
+ */
+tidegate_status tidegate_set_limit(const struct tidegate_gate *gate, int64_t limit);
+
+/**
+ * As `tidegate_set_limit`, with the cause for the gate's history: a string that ends with NUL, copied, with
+ * what is no UTF-8 in it replaced; or NULL.
+ */
+tidegate_status tidegate_set_limit_cause(const struct tidegate_gate *gate, int64_t limit, const char *cause);
+
+/**
+ * Sets all thresholds as shares of the limit in parts per million, most important priority first: the first
+ * is 1000000, and none exceeds the one before it.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_ARGUMENT` for a share above 1000000 or
+ * `TIDEGATE_ERR_CONFIG` where they contradict each other.
+ *
+ */
+tidegate_status tidegate_set_thresholds(const struct tidegate_gate *gate, const uint32_t ppm[4]);
+
+/**
+ * Sets all thresholds, each as a share, as a reserve, or to its default: the general form of
+ * `tidegate_set_thresholds`.
+ *
+ * Answers as that does.
+ *
+ */
+tidegate_status tidegate_set_threshold_kinds(const struct tidegate_gate *gate,
+                                             const struct tidegate_threshold thresholds[4]);
+
+/**
+ * Switches dry run off (true) or on (false). In dry run everything is let in, and what would have been shed
+ * is counted.
+ *
+ * Answers `TIDEGATE_ADMITTED` or `TIDEGATE_ERR_NULL`.
+ */
+tidegate_status tidegate_set_enforce(const struct tidegate_gate *gate, bool enforce);
+
+/**
+ * Closes the gate for good: nothing is admitted any more, also in dry run. What is inside may leave in its
+ * own time. Closing it again changes nothing.
+ *
+ * Answers `TIDEGATE_ADMITTED` or `TIDEGATE_ERR_NULL`.
+ */
+tidegate_status tidegate_close(const struct tidegate_gate *gate);
+
+/**
+ * Closes the gate and waits until everything inside has left, at most `timeout_ms` milliseconds; 0 looks
+ * without waiting, `TIDEGATE_FOREVER` (-1) waits as long as it takes. Several threads may wait at once.
+ *
+ * Answers `TIDEGATE_ADMITTED` when nothing is inside, `TIDEGATE_SHED_TIMEOUT` when something still is,
+ * `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for any other negative number, which does not close the
+ * gate.
+ */
+tidegate_status tidegate_drain(const struct tidegate_gate *gate, int64_t timeout_ms);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TIDEGATE_H */
