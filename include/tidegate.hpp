@@ -518,8 +518,12 @@ public:
 
     ~permit() { give_back(); }
 
-    /// What is told when the permit gives itself back.
-    void set_outcome(outcome of) noexcept { outcome_ = of; }
+    /// What is told when the permit gives itself back. A number that is no outcome is not taken.
+    void set_outcome(outcome of) noexcept {
+        for (const outcome each : outcomes) {
+            outcome_ = each == of ? of : outcome_;
+        }
+    }
 
     /// Gives it back now. False, and without effect, when it was released or moved away before, in the child
     /// of a fork, and for a number that is no outcome, which leaves it held.
@@ -557,10 +561,9 @@ private:
         if (number_ == 0) {
             return;
         }
-        const outcome unless_told =
-            detail::uncaught_exceptions() > unwinding_ ? outcome::ignore : outcome::success;
-        release(outcome_.value_or(unless_told));
-        release();  // where the number that was set is no outcome
+        const bool thrown_out = detail::uncaught_exceptions() > unwinding_;
+        const outcome unless_set = thrown_out ? outcome::ignore : outcome::success;
+        tidegate_release(gate_, number_, static_cast<std::int32_t>(outcome_.value_or(unless_set)));
     }
 
     tidegate_permit details() const noexcept {
