@@ -37,7 +37,7 @@ step "random operations" env PROPTEST_CASES=20000 cargo test --locked --release 
 step "every interleaving of the models" env RUSTFLAGS="--cfg tidegate_loom" \
     cargo test --locked --release --target-dir target/loom --test loom
 for _ in 1 2 3 4 5; do
-    step "forks" cargo test --locked --release --test fork
+    step "forks" cargo test --locked --release --test fork --test published
 done
 
 if sanitizer_runs >/dev/null 2>&1; then

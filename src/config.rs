@@ -1,5 +1,6 @@
 //! Building a gate.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::{Clock, MonotonicClock};
@@ -19,6 +20,7 @@ pub struct GateBuilder {
     pub(crate) enforce: bool,
     pub(crate) timing: bool,
     pub(crate) bare_entries: bool,
+    pub(crate) directory: Option<Box<Path>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -32,6 +34,7 @@ impl GateBuilder {
             enforce: true,
             timing: false,
             bare_entries: false,
+            directory: None,
             clock: Arc::new(MonotonicClock),
         }
     }
@@ -54,7 +57,7 @@ impl GateBuilder {
         self
     }
 
-    /// Whether to measure how long permits are held: two clock readings each, and 32 KiB a gate.
+    /// Whether to measure how long permits are held: two clock readings each, and 33 KiB a gate.
     pub fn timing(mut self, timing: bool) -> Self {
         self.timing = timing;
         self
@@ -68,6 +71,17 @@ impl GateBuilder {
         self
     }
 
+    /// Publishes the gate: its state lives in a mapped file in `directory`, one for each gate and process,
+    /// which [`Published::read`](crate::Published::read) reads from any process. What a process had counted
+    /// when it was killed stays readable. A fork's child gets a file of its own.
+    ///
+    /// The directory must exist and belong to the gates of one container. Take one in memory, such as under
+    /// `/dev/shm` or `/run`: on a disk, a write-back of the file can hold up whoever counts meanwhile.
+    pub fn publish_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into().into_boxed_path());
+        self
+    }
+
     /// Where the gate takes the time from.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -77,17 +91,17 @@ impl GateBuilder {
     /// Builds the gate.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name, the limit or the thresholds break their rule.
+    /// [`ConfigError`] when the name, the limit, the thresholds or the directory break their rule.
     pub fn build(self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
         let control = Control::new(self.limit, self.thresholds)?;
-        Ok(Gate::from_parts(self, control))
+        Gate::from_parts(self, control)
     }
 }
 
 /// A name is a label that ends up in logs, metrics and C strings, so it holds nothing that can cut
 /// or forge those. Anything else goes, slashes and emoji included.
-fn check_name(name: &str) -> Result<(), ConfigError> {
+pub(crate) fn check_name(name: &str) -> Result<(), ConfigError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
         return Err(ConfigError::Name { got: name.to_owned() });
     }

@@ -64,6 +64,17 @@ pub enum ConfigError {
         /// What was given.
         got: String,
     },
+    /// The directory that a gate was to be published in cannot take its file.
+    #[error(
+        "a gate is published in a directory that exists, where this process may create files and has \
+         room for them, got {directory:?}: {problem}"
+    )]
+    Directory {
+        /// What was given.
+        directory: String,
+        /// What the system said.
+        problem: String,
+    },
     /// The most important priority may fill the gate: its threshold is the limit.
     #[error("the threshold of critical_plus is the limit itself (1.0), got {got}")]
     TopThreshold {

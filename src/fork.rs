@@ -9,12 +9,13 @@
 //! holds each gate's control lock across the fork, so that the content is never half changed. (Nobody
 //! queues for a lock: see `sync`.)
 //!
+//! What a gate has published belongs to its parent's file, which the child must not write, and which changes
+//! again as soon as the fork is done. So the child maps memory of its own in its place (`published`), and
+//! takes the configuration from the lock's content, where it was noted before the fork.
+//!
 //! Lock order: the registry, then gates in registry order. Nothing else ever holds two.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-use crate::admission::Inner;
 
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
@@ -38,58 +39,32 @@ impl Process {
     }
 }
 
-#[cfg(any(not(unix), tidegate_loom))]
-pub(crate) fn register(_gate: &Arc<Inner>) {}
-
 #[cfg(all(unix, not(tidegate_loom)))]
-pub(crate) use unix::register;
+pub(crate) use unix::install_handlers;
 
 #[cfg(all(unix, not(tidegate_loom)))]
 mod unix {
     #![allow(unsafe_code)]
 
-    use std::sync::{Once, Weak};
-
-    use super::{Arc, EPOCH, Inner, Ordering};
-    use crate::replaceable::Replaceable;
+    use super::{EPOCH, Ordering};
+    use crate::registry::{REGISTRY, Registry, registry};
     use crate::sync::Mutex;
 
-    #[derive(Default)]
-    struct Registry {
-        gates: Vec<Weak<Inner>>,
-        /// While a fork is under way: the gates whose control lock is held for it.
-        held: Vec<Arc<Inner>>,
-    }
-
-    static REGISTRY: Replaceable<Mutex<Registry>> = Replaceable::empty();
-
-    fn registry() -> &'static Mutex<Registry> {
-        REGISTRY.get_or_init(Mutex::default)
-    }
-
-    /// Has `gate` emptied in every child that is forked while it lives.
-    pub(crate) fn register(gate: &Arc<Inner>) {
-        static HOOKS: Once = Once::new();
-        let registry = registry();
-        HOOKS.call_once(|| {
-            // SAFETY: the handlers are functions of this library, which is never unloaded while
-            // it is in use, and they call nothing that a fork handler must not.
-            let refused = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-            assert_eq!(refused, 0, "no memory to register the fork handlers");
-        });
-        let mut registry = registry.lock();
-        if registry.gates.len() == registry.gates.capacity() {
-            // Before the list grows: gates that are gone make room.
-            registry.gates.retain(|gate| gate.strong_count() > 0);
-        }
-        registry.gates.push(Arc::downgrade(gate));
+    /// Has all gates of the registry emptied in every child. Called once.
+    pub(crate) fn install_handlers() {
+        // SAFETY: the handlers are functions of this library, which is never unloaded while
+        // it is in use, and they call nothing that a fork handler must not.
+        let refused = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+        assert_eq!(refused, 0, "no memory to register the fork handlers");
     }
 
     extern "C" fn prepare() {
         let mut registry = registry().lock();
-        registry.held = registry.gates.iter().filter_map(Weak::upgrade).collect();
+        registry.held = registry.living();
         for gate in &registry.held {
-            std::mem::forget(gate.cold().control.lock());
+            let mut control = gate.cold().control.lock();
+            gate.before_fork(&mut control);
+            std::mem::forget(control);
         }
         std::mem::forget(registry);
     }
@@ -100,6 +75,7 @@ mod unix {
         let mut registry = unsafe { lock.raw().make_guard_unchecked() };
         let held = std::mem::take(&mut registry.held);
         for gate in &held {
+            gate.state.note_forked();
             // SAFETY: as above.
             unsafe { gate.cold().control.raw().force_unlock() };
         }

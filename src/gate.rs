@@ -14,17 +14,17 @@ use crate::fork;
 use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
+use crate::registry;
 use crate::retry::Observation;
 use crate::shard::Counter;
 use crate::shed::{RetryAfter, Shed};
 use crate::state::Flags;
 use crate::stats::Stats;
-use crate::sync::Ordering;
 
 /// The admission controller of one protected resource.
 ///
-/// A gate is a handle: clones share one count. It never waits, holds no thread, file or socket, and
-/// can be used from any thread.
+/// A gate is a handle: clones share one count. It never waits, holds no thread, file or socket
+/// (unless it is [published](GateBuilder::publish_in)), and can be used from any thread.
 ///
 /// ```
 /// use tidegate::{Gate, Priority};
@@ -57,16 +57,29 @@ impl Gate {
         GateBuilder::new(name, limit)
     }
 
-    pub(crate) fn from_parts(config: GateBuilder, control: Control) -> Self {
-        let inner = Arc::new(Inner::new(config, control));
-        fork::register(&inner);
-        Self { inner }
+    pub(crate) fn from_parts(config: GateBuilder, control: Control) -> Result<Self, ConfigError> {
+        let inner = Arc::new(Inner::new(config, control)?);
+        registry::register(&inner);
+        Ok(Self { inner })
+    }
+
+    /// The gates of this process that somebody still holds, in the order in which they were built.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        registry::living().into_iter().map(|inner| Self { inner }).collect()
     }
 
     /// The name, a label: two gates may have the same.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    /// Whether the gate is [published](GateBuilder::publish_in). A fork's child that finds no room for a file
+    /// of its own goes on unpublished.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        self.inner.state.is_published()
     }
 
     /// The priority of requests that name none.
@@ -170,6 +183,7 @@ impl Gate {
         let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
         let mut control = inner.cold().control.lock();
         let change = control.set_limit(limit, cause, now_ns);
+        inner.state.causes.count(cause);
         inner.state.config.store_thresholds(control.thresholds.at(limit));
         inner.word.publish(&inner.state);
         Ok(change)
@@ -304,9 +318,9 @@ impl Gate {
         let totals = inner.totals();
         let now = Observation {
             now_ns: inner.clock.now_ns(),
-            completions: totals.released.iter().sum(),
-            released_weight: totals.released_weight,
-            admitted_weight: totals.admitted_weight,
+            completions: totals.completions(),
+            released_weight: totals.released_weight(),
+            admitted_weight: totals.admitted_weight(),
         };
         inner.cold().retry.lock().estimate(now, priority, need)
     }
@@ -314,21 +328,7 @@ impl Gate {
     /// A reading of all counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let inner = &*self.inner;
-        let totals = inner.totals();
-        let view = inner.word.view(&inner.state);
-        Stats {
-            limit: self.limit(),
-            in_flight: view.in_flight(),
-            high_water: inner.state.hot.high_water.load(Ordering::Relaxed),
-            generation: view.generation(),
-            over_in_flight: inner.state.over_in_flight(),
-            unmatched_exits: totals.unmatched_exits,
-            collected: totals.collected,
-            occupancy_us: inner.occupancy_us(),
-            totals,
-            latency: inner.latencies(),
-        }
+        self.inner.stats()
     }
 
     /// Puts back a ticket whose permit was forgotten, and counts that: for bindings to languages with

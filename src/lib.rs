@@ -26,30 +26,44 @@
 //! Dry run ([`GateBuilder::enforce`]) counts what would have been shed and sheds nothing. See
 //! [`limitations`] for what a gate does not do.
 
+// What only published gates and forks use.
+#![cfg_attr(not(any(target_os = "linux", target_os = "macos")), allow(dead_code))]
+
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("tidegate needs 64-bit atomics: its admission word holds count, state and generation");
 
 mod admission;
 mod ask;
+mod causes;
 mod clock;
 mod config;
 mod control;
 mod drain;
+mod durations;
 mod error;
 mod fork;
 mod gate;
 mod histogram;
 pub mod limitations;
+mod memory;
 mod outcome;
 mod permit;
 mod priority;
+#[cfg(all(any(target_os = "linux", target_os = "macos"), not(tidegate_loom)))]
+mod published;
+#[cfg(not(all(any(target_os = "linux", target_os = "macos"), not(tidegate_loom))))]
+#[path = "published/elsewhere.rs"]
+mod published;
+mod registry;
 mod replaceable;
 mod retry;
 mod shard;
 mod shed;
 mod state;
 mod stats;
+mod sums;
 mod sync;
+mod text;
 mod thread;
 mod word;
 
@@ -58,6 +72,7 @@ pub use clock::{Clock, ManualClock, MonotonicClock};
 pub use config::GateBuilder;
 pub use control::{LimitChange, limit_from};
 pub use drain::DrainId;
+pub use durations::Durations;
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};
 pub use fork::Process;
 pub use gate::Gate;
@@ -66,4 +81,5 @@ pub use outcome::Outcome;
 pub use permit::{OwnedPermit, Permit, Ticket};
 pub use priority::{PPM_ONE, Priority, Threshold, Thresholds};
 pub use shed::{Reason, RetryAfter, Shed};
-pub use stats::Stats;
+pub use stats::{Counts, Stats};
+pub use sums::{GateSum, Presence, Published, PublishedGate};

@@ -25,6 +25,10 @@
 //!   exactness.
 //! - **After a fork** the child's gates are empty and inherited permits inert, by `pthread_atfork`: a raw
 //!   `clone` system call or `vfork` runs no handlers.
+//! - **Published gates make that worse**: such a child would write its parent's file, and with it the word that
+//!   admits. A forked child that then starts another program is seen as a process with the gate until it ends.
+//! - **A published gate counts in a mapped file.** Cut short from outside while it is mapped, it ends the
+//!   process at the next count, as any mapped file does: its directory belongs to gates alone.
 //! - **Signal handlers** must not use a gate: counting is not re-entrant on one thread.
 //! - **2^29 changes of the configuration** while one admission is stalled between its load and its swap
 //!   would let it rest on the oldest.

@@ -19,13 +19,13 @@ impl<T> Replaceable<T> {
     }
 
     /// No value yet: for statics, which [`get_or_init`](Self::get_or_init) fills.
-    #[cfg(all(unix, not(tidegate_loom)))]
+    #[cfg(not(tidegate_loom))]
     pub(crate) const fn empty() -> Self {
         Self { value: AtomicPtr::new(std::ptr::null_mut()), owns: PhantomData }
     }
 
     /// The value, made by `init` where there is none. Of several made at once, one stays.
-    #[cfg(all(unix, not(tidegate_loom)))]
+    #[cfg(not(tidegate_loom))]
     pub(crate) fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
         if self.value.load(Ordering::Acquire).is_null() {
             let made = Box::into_raw(Box::new(init()));

@@ -156,45 +156,66 @@ impl Shard {
     }
 }
 
-/// The sums over all shards of a gate.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) admitted: [[u64; 2]; PRIORITIES],
-    pub(crate) released: [u64; OUTCOMES],
-    pub(crate) would_shed: [u64; PRIORITIES],
-    pub(crate) shed: [[u64; REASONS]; PRIORITIES],
-    pub(crate) unmatched_exits: u64,
-    pub(crate) collected: u64,
-    pub(crate) admitted_weight: [u64; PRIORITIES],
-    pub(crate) released_weight: u64,
+/// Counters of a shard.
+pub(crate) const COUNTERS: usize = FLOW;
+
+/// The sums over all shards of a gate, by cell; of several gates where they are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Totals([u64; COUNTERS]);
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self([0; COUNTERS])
+    }
 }
 
 impl Totals {
+    /// Reads the last cell first: what was released stands behind what was admitted (see the module's text).
     pub(crate) fn read(shards: &[CachePadded<Shard>]) -> Self {
-        let sum = |counter: Counter| {
-            shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.read(counter.cell())))
-        };
-        // Released before admitted: see the module's text.
-        let released = Outcome::ALL.map(|outcome| sum(Counter::Released(outcome)));
-        let released_weight = released.iter().sum::<u64>() + sum(Counter::ExtraReleased);
-        let admitted = Priority::ALL.map(|priority| {
-            [Fallback::No, Fallback::Yes].map(|fallback| sum(Counter::Admitted(priority, fallback)))
-        });
-        let mut admitted_weight = admitted.map(|by_fallback| by_fallback.iter().sum());
-        for priority in Priority::ALL {
-            admitted_weight[priority.level()] += sum(Counter::ExtraAdmitted(priority));
+        let mut sums = Self::default();
+        for (cell, sum) in sums.0.iter_mut().enumerate().rev() {
+            *sum = shards.iter().fold(0, |sum: u64, shard| sum.wrapping_add(shard.read(cell)));
         }
-        Self {
-            admitted,
-            released,
-            would_shed: Priority::ALL.map(|priority| sum(Counter::WouldShed(priority))),
-            shed: Priority::ALL
-                .map(|priority| Reason::ALL.map(|reason| sum(Counter::Shed(priority, reason)))),
-            unmatched_exits: sum(Counter::UnmatchedExit),
-            collected: sum(Counter::Collected),
-            admitted_weight,
-            released_weight,
+        sums
+    }
+
+    pub(crate) fn get(&self, counter: Counter) -> u64 {
+        self.0[counter.cell()]
+    }
+
+    /// Admissions, with priorities asked for and by default.
+    pub(crate) fn admitted(&self, priority: Priority) -> u64 {
+        [Fallback::No, Fallback::Yes]
+            .map(|fallback| self.get(Counter::Admitted(priority, fallback)))
+            .iter()
+            .sum()
+    }
+
+    pub(crate) fn admitted_weight(&self) -> [u64; PRIORITIES] {
+        Priority::ALL.map(|priority| self.admitted(priority) + self.get(Counter::ExtraAdmitted(priority)))
+    }
+
+    pub(crate) fn completions(&self) -> u64 {
+        Outcome::ALL.map(|outcome| self.get(Counter::Released(outcome))).iter().sum()
+    }
+
+    pub(crate) fn released_weight(&self) -> u64 {
+        self.completions() + self.get(Counter::ExtraReleased)
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.wrapping_add(more);
         }
+    }
+
+    pub(crate) fn cells(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Back from [`cells`](Self::cells).
+    pub(crate) fn from_cells(cells: &[u64; COUNTERS]) -> Self {
+        Self(*cells)
     }
 
     /// The occupancy integral in weight-microseconds, modulo 2^63. Never negative: a change that was counted

@@ -1,7 +1,8 @@
 //! Everything about a gate that is shared and mutable, in one `repr(C)` block without pointers.
 //!
-//! A process keeps it in a box; a host will map it. Each part has its own cache line (128 bytes: two
-//! 64-byte lines, since processors fetch them in pairs), grouped by who writes it:
+//! A process keeps it in boxes, or in a mapped file where others can read it (`memory`, `published`). Each
+//! part has its own cache line (128 bytes: two 64-byte lines, since processors fetch them in pairs), grouped
+//! by who writes it:
 //!
 //! | line | written by |
 //! |---|---|
@@ -9,11 +10,16 @@
 //! | [`Config`] | setters only, so every core keeps a copy |
 //! | [`DryRun`] | only what dry run lets in beyond the limit |
 //! | [`Shard`] each | one thread (see `thread`), or a few that share it |
-//! | tail | releases, where timing is on: the latency histograms, whose size is fixed at construction |
+//! | [`Causes`] | setters of the limit |
+//! | [`Tail`] | releases, where timing is on: histograms, whose size is fixed at construction |
 
 use crossbeam_utils::CachePadded;
 
-use crate::priority::PRIORITIES;
+use crate::causes::Causes;
+use crate::durations;
+use crate::histogram::BUCKETS;
+use crate::outcome::{OUTCOMES, Outcome};
+use crate::priority::{PRIORITIES, Priority};
 use crate::shard::{SHARDS, Shard};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -90,6 +96,12 @@ impl Config {
     pub(crate) fn lower(&self, flag: Flags) {
         self.flags.fetch_and(!flag.0, Ordering::Relaxed);
     }
+
+    /// In a fork's child: the flags as they were at the fork.
+    #[cfg(all(unix, not(tidegate_loom)))]
+    pub(crate) fn restore(&self, flags: Flags) {
+        self.flags.store(flags.0, Ordering::Relaxed);
+    }
 }
 
 /// What dry run let in although enforcement would have shed it.
@@ -112,13 +124,14 @@ pub(crate) struct GateState {
     pub(crate) config: CachePadded<Config>,
     pub(crate) dry_run: CachePadded<DryRun>,
     pub(crate) shards: [CachePadded<Shard>; SHARDS],
+    pub(crate) causes: CachePadded<Causes>,
 }
 
 // Where a host's processes will share it, the layout is fixed.
 #[cfg(all(not(tidegate_loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const _: () = {
     assert!(align_of::<GateState>() == 128);
-    assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512);
+    assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512 + 1152);
 };
 
 impl GateState {
@@ -135,6 +148,7 @@ impl GateState {
                 draws: AtomicU64::new(0),
             }),
             shards: std::array::from_fn(|_| CachePadded::new(Shard::new())),
+            causes: CachePadded::new(Causes::new()),
         }
     }
 
@@ -161,6 +175,51 @@ impl GateState {
         self.config.lower(Flags::BARE_SEEN);
         for shard in &self.shards {
             shard.empty();
+        }
+        self.causes.empty();
+    }
+}
+
+/// What stands behind the state where timing is on: a latency histogram for each priority, and the durations
+/// of each outcome. Without timing it is empty.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail<'a>(&'a [AtomicU64]);
+
+const LATENCIES: usize = PRIORITIES * BUCKETS;
+
+impl<'a> Tail<'a> {
+    pub(crate) const fn cells(timing: bool) -> usize {
+        if timing { LATENCIES + OUTCOMES * durations::CELLS } else { 0 }
+    }
+
+    /// What [`cells`](Self::cells) says is needed.
+    pub(crate) fn new(cells: &'a [AtomicU64]) -> Self {
+        debug_assert!([0, Self::cells(true)].contains(&cells.len()));
+        Self(cells)
+    }
+
+    pub(crate) fn latency(self, priority: Priority) -> &'a [AtomicU64] {
+        &self.0[priority.level() * BUCKETS..][..BUCKETS]
+    }
+
+    pub(crate) fn duration(self, outcome: Outcome) -> &'a [AtomicU64] {
+        &self.0[LATENCIES + outcome as usize * durations::CELLS..][..durations::CELLS]
+    }
+
+    /// The latencies of all priorities, where there are any.
+    pub(crate) fn latencies(self) -> Option<[&'a [AtomicU64]; PRIORITIES]> {
+        (!self.0.is_empty()).then(|| Priority::ALL.map(|priority| self.latency(priority)))
+    }
+
+    /// The durations of all outcomes, where there are any.
+    pub(crate) fn durations(self) -> Option<[&'a [AtomicU64]; OUTCOMES]> {
+        (!self.0.is_empty()).then(|| Outcome::ALL.map(|outcome| self.duration(outcome)))
+    }
+
+    #[cfg(all(unix, not(tidegate_loom)))]
+    pub(crate) fn empty(self) {
+        for cell in self.0 {
+            cell.store(0, Ordering::Relaxed);
         }
     }
 }

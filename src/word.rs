@@ -200,13 +200,12 @@ impl Word {
         }
     }
 
-    /// In a fork's child: what was in flight belongs to the parent. Closed stays closed.
+    /// In a fork's child: what was in flight belongs to the parent. What was closed at the fork stays closed.
     #[cfg(all(unix, not(tidegate_loom)))]
-    pub(crate) fn empty(self, state: &GateState) {
+    pub(crate) fn start_anew(self, state: &GateState, at_fork: View) {
         match self {
             Self::Local => {
-                let word = state.hot.word.load(Ordering::Relaxed);
-                let kept = word & (GENERATION_MASK | CLOSED);
+                let kept = at_fork.0 & (GENERATION_MASK | CLOSED);
                 state.hot.word.store(kept, Ordering::Relaxed);
             }
         }

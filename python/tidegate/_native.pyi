@@ -1,3 +1,4 @@
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextvars import ContextVar
 from types import TracebackType
@@ -10,6 +11,7 @@ __all__ = [
     "Admission",
     "Event",
     "Gate",
+    "GateSum",
     "Hold",
     "LimitChange",
     "ManualClock",
@@ -19,6 +21,8 @@ __all__ = [
     "Throttle",
     "priority_from",
     "read_priority_from",
+    "sums_here",
+    "sums_in",
 ]
 
 _P = ParamSpec("_P")
@@ -310,5 +314,26 @@ class Door:
     ) -> None: ...
     def retry_after(self, priority: Priority, weight: int) -> float | None: ...
 
+@final
+class GateSum:
+    @property
+    def gate(self) -> str: ...
+    @property
+    def processes(self) -> int: ...
+    @property
+    def limit(self) -> int | None: ...
+    @property
+    def in_flight(self) -> int | None: ...
+    @property
+    def requests(self) -> list[tuple[str, str, str, int]]: ...
+    @property
+    def released(self) -> list[tuple[str, int]]: ...
+    @property
+    def durations(self) -> list[tuple[str, list[tuple[float, int]], float]]: ...
+    @property
+    def limit_changes(self) -> list[tuple[str, int]]: ...
+
+def sums_here(gates: list[Gate] | None = None) -> list[GateSum]: ...
+def sums_in(directory: str | os.PathLike[str]) -> tuple[list[GateSum], int]: ...
 def priority_from(value: object) -> Priority: ...
 def read_priority_from(variable: ContextVar[Any]) -> None: ...

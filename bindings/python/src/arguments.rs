@@ -1,6 +1,8 @@
 //! From Python's arguments to the core's types. What does not fit is a `TypeError` where the type is
 //! wrong and a `ConfigError` where the value is; nothing is rounded, wrapped or guessed.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -181,4 +183,12 @@ pub(crate) fn timeout(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
 /// The sign of an int that no float can hold.
 fn sign(value: &Any<'_>) -> PyResult<f64> {
     Ok(if value.lt(0)? { -1.0 } else { 1.0 })
+}
+
+/// Where gates are published, if anywhere: read from Python's environment, which is what a program has
+/// changed.
+pub(crate) fn metrics_directory(py: Python<'_>) -> PyResult<Option<PathBuf>> {
+    let environment = py.import("os")?.getattr("environ")?;
+    let directory = environment.call_method1("get", ("TIDEGATE_METRICS_DIR", ""))?.extract::<OsString>()?;
+    Ok((!directory.is_empty()).then(|| directory.into()))
 }

@@ -37,8 +37,11 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 ///     outcomes: Exception class to "success", "overload" or "ignore".
 ///     clock: A ``tidegate.testing.ManualClock``, for tests.
 ///
+/// With the environment variable ``TIDEGATE_METRICS_DIR`` set, the gate's state lives in a file in that
+/// directory, so that ``tidegate.prometheus`` can add up the gates of all processes.
+///
 /// Raises:
-///     ConfigError: A value breaks its rule (a ValueError, too).
+///     ConfigError: A value breaks its rule (a ValueError, too), or the directory does.
 ///     TypeError: A value has the wrong type.
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Gate {
@@ -48,7 +51,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn core(&self) -> &tidegate::Gate {
+    pub(crate) fn core(&self) -> &tidegate::Gate {
         &self.door.get().core
     }
 
@@ -89,6 +92,9 @@ impl Gate {
         }
         if let Some(clock) = clock {
             builder = builder.clock(clock.get().core.clone());
+        }
+        if let Some(directory) = arguments::metrics_directory(py)? {
+            builder = builder.publish_in(directory);
         }
         let core = builder.build().map_err(|error| config_error(py, &error))?;
         let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;

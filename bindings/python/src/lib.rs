@@ -18,6 +18,7 @@ mod once_flag;
 mod outcome;
 mod permit;
 mod prebound;
+mod published;
 mod ready;
 mod shed;
 mod stats;
@@ -42,6 +43,8 @@ mod _native {
     use super::hooks::Subscription;
     #[pymodule_export]
     use super::permit::Permit;
+    #[pymodule_export]
+    use super::published::{GateSum, sums_here, sums_in};
     #[pymodule_export]
     use super::stats::{LimitChange, Stats};
     #[pymodule_export]
