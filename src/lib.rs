@@ -65,6 +65,8 @@ mod sums;
 mod sync;
 mod text;
 mod thread;
+#[cfg(not(tidegate_loom))]
+mod thread_number;
 mod word;
 
 pub use ask::{Ask, Weight};
@@ -83,3 +85,5 @@ pub use priority::{PPM_ONE, Priority, Threshold, Thresholds};
 pub use shed::{Reason, RetryAfter, Shed};
 pub use stats::{Counts, Stats};
 pub use sums::{GateSum, Presence, Published, PublishedGate};
+#[cfg(not(tidegate_loom))]
+pub use thread::{OWN_INDICES, own_index};

@@ -5,8 +5,12 @@
 //! threads share the remaining indices and count by `fetch_add`. An index goes back when its thread
 //! ends. The word of a busy gate is contended long before its shards are.
 
+#[cfg(all(unix, not(tidegate_loom)))]
+pub(crate) use owned::forget_other_threads;
 #[cfg(not(tidegate_loom))]
-pub(crate) use owned::*;
+pub(crate) use owned::place;
+#[cfg(not(tidegate_loom))]
+pub use owned::{OWN_INDICES, own_index};
 
 /// A thread's place among the shards.
 #[derive(Clone, Copy)]
@@ -24,19 +28,27 @@ pub(crate) fn place() -> Place {
 
 #[cfg(not(tidegate_loom))]
 mod owned {
-    use std::cell::Cell;
     use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
     use super::Place;
     use crate::shard::{EXCLUSIVE, SHARDS};
+    use crate::thread_number;
 
     /// One bit for each owned index.
     static OWNED: AtomicU32 = AtomicU32::new(0);
     const UNCLAIMED: usize = usize::MAX;
 
+    /// The index of the current thread. Its number is one more, so that the zero of a new thread is unclaimed.
+    #[inline]
+    fn index() -> usize {
+        thread_number::get().wrapping_sub(1)
+    }
+
+    fn set_index(index: usize) {
+        thread_number::set(index.wrapping_add(1));
+    }
+
     thread_local! {
-        // Without a destructor, so reading it is one load relative to the thread pointer.
-        static INDEX: Cell<usize> = const { Cell::new(UNCLAIMED) };
         static GUARD: GiveBack = const { GiveBack };
     }
 
@@ -46,7 +58,8 @@ mod owned {
 
     impl Drop for GiveBack {
         fn drop(&mut self) {
-            let index = INDEX.replace(shared());
+            let index = index();
+            set_index(shared());
             if index < EXCLUSIVE {
                 OWNED.fetch_and(!(1 << index), Ordering::Release);
             }
@@ -56,18 +69,30 @@ mod owned {
     /// The current thread's place.
     #[inline]
     pub(crate) fn place() -> Place {
-        let mut index = INDEX.get();
+        let mut index = index();
         if index == UNCLAIMED {
             index = claim();
         }
         Place { index, exclusive: index < EXCLUSIVE }
     }
 
+    /// How many threads have an index of their own.
+    pub const OWN_INDICES: usize = EXCLUSIVE;
+
+    /// An index below [`OWN_INDICES`] that no other living thread of this process has, where this thread is one of
+    /// those that have one. For bindings that keep something by thread as the counters are kept.
+    #[must_use]
+    #[inline]
+    pub fn own_index() -> Option<usize> {
+        let Place { index, exclusive } = place();
+        exclusive.then_some(index)
+    }
+
     #[cold]
     fn claim() -> usize {
         // Without the guard (the thread is ending) nobody would give an index back.
         let index = GUARD.try_with(|_| own().unwrap_or_else(shared)).unwrap_or_else(|_| shared());
-        INDEX.set(index);
+        set_index(index);
         index
     }
 
@@ -89,7 +114,7 @@ mod owned {
     /// In a fork's child only the forking thread exists: the other indices are free again.
     #[cfg(unix)]
     pub(crate) fn forget_other_threads() {
-        let own = match INDEX.get() {
+        let own = match index() {
             index if index < EXCLUSIVE => 1 << index,
             _ => 0,
         };

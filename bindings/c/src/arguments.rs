@@ -1,6 +1,6 @@
 //! Numbers from C, checked. They arrive in types wide enough to show what a signed or larger language meant.
 
-use tidegate_core::{Ask, Outcome, Priority, Weight};
+use tidegate_core::{Ask, MAX_LIMIT, Outcome, Priority, Weight};
 
 use crate::entry::Answer;
 use crate::status::TIDEGATE_ERR_ARGUMENT;
@@ -52,7 +52,9 @@ pub(crate) fn priority_or_default(number: i32) -> Answer<Option<Priority>> {
 
 #[inline]
 pub(crate) fn ask(priority: i32, weight: i64) -> Answer<Ask> {
-    let weight = Weight::new(weight).map_err(|_| TIDEGATE_ERR_ARGUMENT)?;
+    // As a 32-bit number, so that nothing of the error's text is compiled into the way in.
+    let weight = u32::try_from(weight).ok().filter(|weight| (1..=MAX_LIMIT).contains(weight));
+    let weight = weight.and_then(|weight| Weight::new(weight).ok()).ok_or(TIDEGATE_ERR_ARGUMENT)?;
     Ok(Ask::from(priority_or_default(priority)?).weight(weight))
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use tidegate_core::Outcome;
+use tidegate_core::{Outcome, Ticket, own_index};
 
 use crate::arguments::{ask, outcome, priority_or_default};
 use crate::config::Flag;
@@ -31,13 +31,18 @@ pub unsafe extern "C" fn tidegate_try_admit(
     guard(|| unsafe {
         write(permit, 0)?;
         let gate = reference(gate)?;
+        let vacant = gate.slots.vacant(own_index());
         let ticket = gate.core.take(ask(priority, weight)?).map_err(|shed| of_shed(&shed))?;
-        let Some(number) = gate.slots.claim(ticket) else {
-            gate.core.put(ticket, Outcome::Ignore);
-            return Err(TIDEGATE_ERR_EXHAUSTED);
-        };
+        let number = gate.slots.claim(vacant.as_ref(), ticket).ok_or_else(|| exhausted(gate, ticket))?;
         write(permit, number)
     })
+}
+
+#[cold]
+#[inline(never)]
+fn exhausted(gate: &tidegate_gate, ticket: Ticket) -> tidegate_status {
+    gate.core.put(ticket, Outcome::Ignore);
+    TIDEGATE_ERR_EXHAUSTED
 }
 
 /// Gives a permit back, exactly once, from any thread.
@@ -75,10 +80,11 @@ enum Way {
     Collected,
 }
 
-#[inline]
+#[allow(clippy::inline_always)] // one of its two callers is the way out that has to be short
+#[inline(always)]
 fn release(gate: &tidegate_gate, permit: u64, way: Way) -> Answer {
     let leaving = gate.slots.release(permit).ok_or(TIDEGATE_ERR_STALE)?;
-    let ticket = leaving.ticket();
+    let ticket = leaving.ticket;
     let inert = gate.core.is_inert(&ticket);
     match way {
         Way::Released(outcome) => gate.core.put(ticket, outcome),

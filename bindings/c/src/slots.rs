@@ -22,9 +22,11 @@
 //! a base of their own in every gate, so a number of one gate is stale at another; it is at least 1, so
 //! no number is 0.
 //!
-//! Each thread has a cursor, a slot where it looks first: the one it used last. If that and its neighbours
-//! are taken, it tries some drawn at random, which find a free one unless most are taken. Then the slots
-//! double. They lie in segments, so none ever moves.
+//! The first slots are divided into lanes. A thread that has an index of its own (see the core's `thread`) has a
+//! lane: only it claims there, so that it needs no compare-and-swap, and only that fills its cache line. The rest is
+//! for threads without a lane and for those that hold more permits than it has slots. There each thread has
+//! a cursor, the slot that it used last. If that and its neighbours are taken, it tries some drawn at random,
+//! which find a free one unless most are taken. Then the slots double. They lie in segments, so none ever moves.
 
 #![allow(unsafe_code)]
 #![allow(clippy::cast_possible_truncation)] // an index has 24 bits, in whatever type it stands
@@ -34,14 +36,16 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
-use tidegate_core::Ticket;
+use tidegate_core::{OWN_INDICES, Ticket};
 
 const INDEX_BITS: u32 = 24;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 const LAST_GENERATION: u64 = (1 << (64 - INDEX_BITS)) - 1;
 
-/// Slots in the gate itself, a power of two. The segments behind them double what there is.
-const FIRST: usize = 64;
+/// Slots of a lane: one stretch of memory that processors fetch at once.
+const LANE: usize = 4;
+/// The lanes, in the gate itself; a power of two. The segments behind them double what there is.
+const FIRST: usize = LANE * OWN_INDICES;
 const MOST: usize = 1 << INDEX_BITS;
 const SEGMENTS: usize = (MOST / FIRST).ilog2() as usize;
 
@@ -66,6 +70,7 @@ struct Slot {
 }
 
 impl Slot {
+    #[inline]
     fn read(&self) -> Ticket {
         Ticket::from_bits([self.ticket[0].load(Ordering::Relaxed), self.ticket[1].load(Ordering::Relaxed)])
     }
@@ -88,16 +93,18 @@ pub(crate) struct Slots {
     segments: [AtomicPtr<Slot>; SEGMENTS],
 }
 
-/// A permit on its way back: its slot is held until this is dropped.
-pub(crate) struct Leaving<'a> {
+/// A free slot of the calling thread's own lane.
+pub(crate) struct Vacant<'a> {
     slot: &'a Slot,
-    after: u64,
+    live: u64,
+    number: u64,
 }
 
-impl Leaving<'_> {
-    pub(crate) fn ticket(&self) -> Ticket {
-        self.slot.read()
-    }
+/// A permit on its way back: its slot is held until this is dropped.
+pub(crate) struct Leaving<'a> {
+    pub(crate) ticket: Ticket,
+    slot: &'a Slot,
+    after: u64,
 }
 
 impl Drop for Leaving<'_> {
@@ -110,23 +117,17 @@ impl Drop for Leaving<'_> {
 const NO_CURSOR: u32 = u32::MAX;
 
 thread_local! {
+    /// Where this thread looks first, behind the lanes.
     static CURSOR: Cell<u32> = const { Cell::new(NO_CURSOR) };
 }
 
-/// Where this thread looks first. Threads begin apart, so that they do not share cache lines.
-#[inline]
 fn cursor() -> usize {
-    let cursor = CURSOR.get();
-    if cursor == NO_CURSOR { first_cursor() } else { cursor as usize }
-}
-
-#[cold]
-fn first_cursor() -> usize {
-    const APART: u32 = 4;
+    const APART: u32 = LANE as u32; // threads begin apart, so that they do not share cache lines
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let cursor = NEXT.fetch_add(APART, Ordering::Relaxed) & INDEX_MASK as u32;
-    CURSOR.set(cursor);
-    cursor as usize
+    if CURSOR.get() == NO_CURSOR {
+        CURSOR.set(NEXT.fetch_add(APART, Ordering::Relaxed) & (MOST as u32 - 1));
+    }
+    CURSOR.get() as usize
 }
 
 impl Slots {
@@ -168,53 +169,76 @@ impl Slots {
         unsafe { &*segment.add(index - (1 << doubling)) }
     }
 
-    /// Keeps a ticket. `None`, with the ticket still the caller's, when there is no room.
+    /// A free slot of the lane of a thread with its own index. Nobody else changes it, so it can be looked for
+    /// before the admission, whose atomic operations would hold the look up.
     #[inline]
-    pub(crate) fn claim(&self, ticket: Ticket) -> Option<u64> {
-        let index = cursor() & (self.capacity() - 1);
-        match self.claim_at(index, ticket) {
-            None => self.claim_elsewhere(index, ticket),
-            number => number,
-        }
+    pub(crate) fn vacant(&self, own: Option<usize>) -> Option<Vacant<'_>> {
+        let lane = own? * LANE;
+        (lane..lane + LANE).find_map(|index| {
+            let slot = &self.first[index];
+            let free = slot.state.load(Ordering::Acquire);
+            (free & PHASE == FREE).then(|| Vacant {
+                slot,
+                live: free | LIVE,
+                number: self.number(free, index),
+            })
+        })
+    }
+
+    /// Keeps a ticket, in the vacant slot if there is one. `None`, with the ticket still the caller's, when there
+    /// is no room.
+    #[inline]
+    pub(crate) fn claim(&self, vacant: Option<&Vacant<'_>>, ticket: Ticket) -> Option<u64> {
+        let Some(&Vacant { slot, live, number }) = vacant else {
+            return self.claim_shared(ticket);
+        };
+        slot.write(ticket);
+        slot.state.store(live, Ordering::Release);
+        Some(number)
     }
 
     #[inline]
+    fn number(&self, state: u64, index: usize) -> u64 {
+        ((state >> PHASE_BITS) + self.base) << INDEX_BITS | index as u64
+    }
+
+    #[inline(never)]
+    fn claim_shared(&self, ticket: Ticket) -> Option<u64> {
+        let from = cursor();
+        loop {
+            let capacity = self.capacity();
+            let near = (0..NEAR).map(|step| from + step);
+            let drawn = (0..DRAWS).map(|draw| splitmix(from as u64 * DRAWS + draw) as usize);
+            let mut indices = near.chain(drawn).map(|index| index & (capacity - 1));
+            if let Some(number) = indices.find_map(|index| self.claim_at(index, ticket)) {
+                return Some(number);
+            }
+            if !self.double(capacity) {
+                return (0..capacity).find_map(|index| self.claim_at(index, ticket));
+            }
+            let new = capacity + (from & (capacity - 1));
+            if let Some(number) = self.claim_at(new, ticket) {
+                return Some(number);
+            }
+        }
+    }
+
+    /// Claims the slot at an index, unless it is in a lane or taken.
     fn claim_at(&self, index: usize, ticket: Ticket) -> Option<u64> {
-        let slot = self.slot(index);
+        if index < FIRST {
+            return None;
+        }
+        let slot = self.slot_behind(index);
         let free = slot.state.load(Ordering::Relaxed);
         if free & PHASE != FREE
             || slot.state.compare_exchange(free, free | BUSY, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return None;
         }
-        // For `peek`: whoever sees a word of the new ticket sees that the slot was busy.
-        fence(Ordering::Release);
         slot.write(ticket);
         slot.state.store(free | LIVE, Ordering::Release);
-        Some(((free >> PHASE_BITS) + self.base) << INDEX_BITS | index as u64)
-    }
-
-    #[cold]
-    fn claim_elsewhere(&self, from: usize, ticket: Ticket) -> Option<u64> {
-        let claim = |index: usize| {
-            let number = self.claim_at(index, ticket)?;
-            CURSOR.set(index as u32);
-            Some(number)
-        };
-        loop {
-            let capacity = self.capacity();
-            let near = (1..NEAR).map(|step| (from + step) & (capacity - 1));
-            let drawn = (0..DRAWS).map(|draw| splitmix(from as u64 * DRAWS + draw) as usize & (capacity - 1));
-            if let Some(number) = near.chain(drawn).find_map(claim) {
-                return Some(number);
-            }
-            if !self.double(capacity) {
-                return (0..capacity).find_map(claim);
-            }
-            if let Some(number) = claim(capacity + (from & (capacity - 1))) {
-                return Some(number);
-            }
-        }
+        CURSOR.set(index as u32);
+        Some(self.number(free, index))
     }
 
     /// Adds as many slots as there are. `false` at the most that a number can name, or without memory.
@@ -257,12 +281,20 @@ impl Slots {
     #[inline]
     pub(crate) fn release(&self, number: u64) -> Option<Leaving<'_>> {
         let (slot, live) = self.find(number)?;
+        // Read before the swap, which vouches for it: a slot is live in a generation once, with one ticket.
+        if slot.state.load(Ordering::Acquire) != live {
+            return None;
+        }
+        let ticket = slot.read();
         let busy = live ^ LIVE ^ BUSY;
         slot.state.compare_exchange(live, busy, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        CURSOR.set((number & INDEX_MASK) as u32);
+        let index = (number & INDEX_MASK) as usize;
+        if index >= FIRST {
+            CURSOR.set(index as u32);
+        }
         let last = number >> INDEX_BITS == LAST_GENERATION;
         let after = if last { RETIRED } else { (live & !PHASE) + (1 << PHASE_BITS) };
-        Some(Leaving { slot, after })
+        Some(Leaving { ticket, slot, after })
     }
 
     /// The ticket of a permit that is out.
@@ -313,30 +345,48 @@ mod tests {
         Ticket::from_bits([number, number + 1])
     }
 
+    fn claim(slots: &Slots, own: Option<usize>, ticket: Ticket) -> Option<u64> {
+        slots.claim(slots.vacant(own).as_ref(), ticket)
+    }
+
     fn released(slots: &Slots, number: u64) -> Option<[u64; 2]> {
-        slots.release(number).map(|leaving| leaving.ticket().to_bits())
+        slots.release(number).map(|leaving| leaving.ticket.to_bits())
     }
 
     #[test]
     fn a_number_brings_its_ticket_back_once() {
         let slots = Slots::new();
-        let number = slots.claim(ticket(7)).unwrap();
-        assert_ne!(number, 0);
-        assert!(!slots.none_out());
-        assert_eq!(slots.peek(number).unwrap().to_bits(), [7, 8]);
-        assert_eq!(released(&slots, number), Some([7, 8]));
-        assert_eq!(released(&slots, number), None);
-        assert!(slots.peek(number).is_none());
-        assert!(slots.none_out());
-        let again = slots.claim(ticket(9)).unwrap();
-        assert_ne!(again, number, "the slot is used again, the number is not");
-        assert_eq!(again & INDEX_MASK, number & INDEX_MASK);
+        for own in [None, Some(0), Some(OWN_INDICES - 1)] {
+            let number = claim(&slots, own, ticket(7)).unwrap();
+            assert_ne!(number, 0);
+            assert!(!slots.none_out());
+            assert_eq!(slots.peek(number).unwrap().to_bits(), [7, 8]);
+            assert_eq!(released(&slots, number), Some([7, 8]));
+            assert_eq!(released(&slots, number), None);
+            assert!(slots.peek(number).is_none());
+            assert!(slots.none_out());
+            let again = claim(&slots, own, ticket(9)).unwrap();
+            assert_ne!(again, number, "the slot is used again, the number is not");
+            assert_eq!(again & INDEX_MASK, number & INDEX_MASK);
+            assert!(released(&slots, again).is_some());
+        }
+    }
+
+    #[test]
+    fn a_thread_that_fills_its_lane_goes_on_behind_it() {
+        let slots = Slots::new();
+        let numbers: Vec<_> = (0..100).map(|n| claim(&slots, Some(3), ticket(n)).unwrap()).collect();
+        let in_lanes = numbers.iter().filter(|&number| number & INDEX_MASK < FIRST as u64);
+        assert_eq!(in_lanes.count(), LANE);
+        for (n, &number) in numbers.iter().enumerate() {
+            assert_eq!(released(&slots, number), Some([n as u64, n as u64 + 1]));
+        }
     }
 
     #[test]
     fn numbers_that_were_never_given_are_stale() {
         let slots = Slots::new();
-        let number = slots.claim(ticket(1)).unwrap();
+        let number = claim(&slots, None, ticket(1)).unwrap();
         for stray in [0, 1, INDEX_MASK, u64::MAX, number + 1, number ^ (1 << 63), number + (1 << INDEX_BITS)]
         {
             assert_eq!(released(&slots, stray), None, "{stray:x}");
@@ -348,7 +398,7 @@ mod tests {
     #[test]
     fn slots_double_and_stay_where_they_are() {
         let slots = Slots::new();
-        let numbers: Vec<_> = (0..100_000).map(|n| slots.claim(ticket(n)).unwrap()).collect();
+        let numbers: Vec<_> = (0..100_000).map(|n| claim(&slots, None, ticket(n)).unwrap()).collect();
         let distinct: HashSet<_> = numbers.iter().map(|number| number & INDEX_MASK).collect();
         assert_eq!(distinct.len(), numbers.len());
         assert!(slots.capacity() >= 1 << 17 && slots.capacity() <= 1 << 20, "{}", slots.capacity());
@@ -363,7 +413,7 @@ mod tests {
         let slots = Slots::new();
         let indices: HashSet<_> = (0..1_000)
             .map(|n| {
-                let number = slots.claim(ticket(n)).unwrap();
+                let number = claim(&slots, None, ticket(n)).unwrap();
                 released(&slots, number).unwrap();
                 number & INDEX_MASK
             })
@@ -374,14 +424,15 @@ mod tests {
     #[test]
     fn the_last_generation_retires_its_slot() {
         let slots = Slots::with_base(LAST_GENERATION);
-        let numbers: Vec<_> = (0..2 * FIRST as u64).map(|n| slots.claim(ticket(n)).unwrap()).collect();
+        let numbers: Vec<_> =
+            (0..2 * FIRST as u64).map(|n| claim(&slots, None, ticket(n)).unwrap()).collect();
         for &number in &numbers {
             assert_eq!(number >> INDEX_BITS, LAST_GENERATION);
             assert!(released(&slots, number).is_some());
             assert!(released(&slots, number).is_none());
         }
         assert!(slots.none_out());
-        let fresh = slots.claim(ticket(1)).unwrap();
+        let fresh = claim(&slots, Some(0), ticket(1)).unwrap();
         assert!(!numbers.contains(&fresh));
     }
 
@@ -389,17 +440,18 @@ mod tests {
     #[ignore = "half a gigabyte"]
     fn the_most_that_a_number_can_name() {
         let slots = Slots::new();
-        let numbers: Vec<_> = (0..MOST as u64).map(|n| slots.claim(ticket(n)).unwrap()).collect();
-        assert!(slots.claim(ticket(0)).is_none());
+        let numbers: Vec<_> =
+            (0..(MOST - FIRST) as u64).map(|n| claim(&slots, None, ticket(n)).unwrap()).collect();
+        assert!(claim(&slots, None, ticket(0)).is_none());
         assert!(released(&slots, numbers[12_345]).is_some());
-        assert!(slots.claim(ticket(0)).is_some());
+        assert!(claim(&slots, None, ticket(0)).is_some());
     }
 
     #[test]
     fn of_two_threads_that_release_one_number_one_does() {
         let slots = Slots::new();
         for n in 0..10_000 {
-            let number = slots.claim(ticket(n)).unwrap();
+            let number = claim(&slots, None, ticket(n)).unwrap();
             let release = || released(&slots, number).is_some();
             let (first, second) = if n % 100 == 0 {
                 std::thread::scope(|scope| {
