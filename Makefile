@@ -36,7 +36,7 @@ $(VENV)/.tools: $(VENV)/.pip pyproject.toml
 
 # The package itself, editable: the Python half is used where it stands, the native half is built.
 $(VENV)/.package: $(VENV)/.tools $(RUST_SOURCES)
-	$(BIN)/maturin develop --quiet --release --extras cli
+	$(BIN)/maturin develop --quiet --release --extras cli,demo
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.pip pyproject.toml

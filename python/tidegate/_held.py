@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidegate._native import Gate
 
     _Owner = Callable[[], object]
-    _Mark = tuple[Hold, _Owner | None]
+    _Mark = tuple[ref[Hold], _Owner | None]
     """A hold, and who alone may join it: a function to what `_who` says; None for the whole context."""
 
 _marks: ContextVar[tuple[_Mark, ...]] = ContextVar("tidegate_held", default=())
@@ -34,8 +34,9 @@ _marks: ContextVar[tuple[_Mark, ...]] = ContextVar("tidegate_held", default=())
 
 def joined(gate: Gate) -> Hold | None:
     """A further hold of the permit that the request has of this gate, or None."""
-    for hold, owner in _marks.get():
-        if hold.is_of(gate) and (owner is None or owner() == _who()):
+    for mark, owner in _marks.get():
+        hold = mark()
+        if hold is not None and hold.is_of(gate) and (owner is None or owner() == _who()):
             further = hold.join()
             if further is not None:
                 return further
@@ -78,8 +79,9 @@ class marked:  # noqa: N801 - reads as a statement: with marked(hold)
 
 
 def _mark(hold: Hold, owner: _Owner | None) -> None:
-    alive = [mark for mark in _marks.get() if not mark[0].released]
-    _marks.set((*alive, (hold, owner)))
+    alive = [mark for mark in _marks.get() if (held := mark[0]()) is not None and not held.released]
+    # A mark keeps nothing alive: a hold that an interrupt has lost is collected, and with it the permit.
+    _marks.set((*alive, (ref(hold), owner)))
 
 
 def _who() -> object:

@@ -37,7 +37,7 @@ fn gravity(outcome: Outcome) -> u8 {
 }
 
 /// One user's part in a permit that several may share. For integrations.
-#[pyclass(frozen, module = "tidegate._native")]
+#[pyclass(frozen, weakref, module = "tidegate._native")]
 pub(crate) struct Hold {
     shared: Arc<Shared>,
     left: OnceFlag,
@@ -65,9 +65,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // If it was the last, the permit is dropped next, which counts it as collected and warns.
-        if !self.left.is_set() {
-            self.shared.users.fetch_sub(1, Ordering::AcqRel);
+        if !self.left.is_set() && self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Holds that have left may live on, and with them the permit: it does not wait for that.
+            Python::try_attach(|_| self.shared.permit.get().collect());
         }
     }
 }

@@ -58,6 +58,32 @@ impl Permit {
         self.door.get().outcomes.of(exception)
     }
 
+    /// Gives back a permit that nobody is left to release: counts it as collected, tells and warns.
+    pub(crate) fn collect(&self) {
+        let door = self.door.get();
+        if self.released() {
+            return;
+        }
+        // At interpreter exit there is nobody left to tell or warn, nor anybody else to release it.
+        let attached = Python::try_attach(|py| (self.released.set(py), PyErr::take(py)));
+        let (first, on_its_way) = attached.unwrap_or((true, None));
+        if !first {
+            return;
+        }
+        let held = door.core.held(&self.ticket);
+        door.core.put_collected(self.ticket);
+        Python::try_attach(|py| {
+            let fields = || Fields::released(&self.ticket, Outcome::Ignore, held);
+            if let Err(error) = door.tell(py, Kind::Released, fields) {
+                error.write_unraisable(py, None);
+            }
+            warn_collected(py, door.core.name());
+            if let Some(error) = on_its_way {
+                error.restore(py);
+            }
+        });
+    }
+
     pub(crate) fn is_of(&self, gate: &Gate) -> bool {
         self.door.is(&gate.door)
     }
@@ -132,27 +158,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if self.released.is_set() {
-            return;
-        }
-        let door = self.door.get();
-        if door.core.is_inert(&self.ticket) {
-            return;
-        }
-        let held = door.core.held(&self.ticket);
-        // At interpreter exit there is nobody left to tell or warn.
-        let on_its_way = Python::try_attach(PyErr::take).flatten();
-        door.core.put_collected(self.ticket);
-        Python::try_attach(|py| {
-            let fields = || Fields::released(&self.ticket, Outcome::Ignore, held);
-            if let Err(error) = door.tell(py, Kind::Released, fields) {
-                error.write_unraisable(py, None);
-            }
-            warn_collected(py, door.core.name());
-            if let Some(error) = on_its_way {
-                error.restore(py);
-            }
-        });
+        self.collect();
     }
 }
 

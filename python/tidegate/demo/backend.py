@@ -2,7 +2,7 @@
 
 It speaks lines. The first one read is its job, the first one written is `ready`. After that a request is
 `NUMBER CONVERSATION ESSENTIAL` (1 or 0) and its answer `NUMBER ok` or `NUMBER shed`, in any order. End of
-input ends the process: requests still queued are dropped, those being worked on are finished.
+input ends the process at once, whatever it is doing.
 
 An event loop reads the requests and asks the door; only what was let in reaches the pool. (If the door were
 inside a worker thread, a full backend could not say no before a thread is free to say it.)
@@ -17,8 +17,10 @@ import gc
 import os
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
+from typing import NoReturn
 
 from tidegate.demo.chatbot import Chatbot
 from tidegate.demo.database import open_database
@@ -29,38 +31,32 @@ _STDOUT = 1
 
 
 class Workers:
-    """The pool: threads that each hold one connection, and an unbounded queue before them."""
+    """The threads, an unbounded queue before them, and behind them the connections to the database."""
 
     def __init__(self, job: ServeJob) -> None:
         self._job = job
-        self._own = threading.local()
         self._all_started = threading.Barrier(job.workers)
-        self.pool = ThreadPoolExecutor(job.workers, initializer=self._connect)
-
-    def _connect(self) -> None:
-        make_way()
-        connection = open_database(self._job.database).connect()
-        self._own.bot = Chatbot(connection, self._job.depth)
+        self.threads = ThreadPoolExecutor(job.workers, initializer=make_way)
 
     def warm_up(self) -> None:
-        """Start every thread now, so that no request pays for it."""
-        for warmed in [self.pool.submit(self._warm_up) for _ in range(self._job.workers)]:
+        """Connect, and start every thread now, so that no request pays for it."""
+        self._connections = open_database(self._job.database).pool(self._job.arm, self._job.workers)
+        warming = [self.threads.submit(self._warm_up) for _ in range(self._job.workers)]
+        for warmed in wait(warming, return_when=FIRST_EXCEPTION).done:
             warmed.result()
 
     def _warm_up(self) -> None:
-        self._own.bot.warm_up()
+        with self._connections.lend() as connection:
+            Chatbot(connection, self._job.depth).warm_up()
         self._all_started.wait()
 
     def answer(self, conversation: int, leave: Leave) -> None:
         """One request, and out through the door."""
         try:
-            self._own.bot.answer(conversation)
+            with self._connections.lend() as connection:
+                Chatbot(connection, self._job.depth).answer(conversation)
         finally:
             leave()
-
-    def stop(self) -> None:
-        """Drop what is queued and finish what is begun."""
-        self.pool.shutdown(wait=True, cancel_futures=True)
 
 
 async def serve() -> None:
@@ -74,24 +70,33 @@ async def serve() -> None:
     job = ServeJob.parse(order)
     door = ARMS[job.arm](job.limit)
     workers = Workers(job)
-    workers.warm_up()
+    warming = loop.run_in_executor(None, workers.warm_up)
+    first = asyncio.ensure_future(requests.readline())
+    # To connect can take long, and who asked for it may be gone before it is done.
+    await asyncio.wait((warming, first), return_when=asyncio.FIRST_COMPLETED)
+    if first.done() and not first.result():
+        _end(None)
+    await warming
     gc.freeze()
     _write(b"ready")
-    while line := await requests.readline():
+    line = await first
+    while line:
         number, conversation, essential = line.split()
         leave = door(essential == b"1")
         if leave is None:
             _write(number + b" shed")
-            continue
-        work = loop.run_in_executor(workers.pool, workers.answer, int(conversation), leave)
-        work.add_done_callback(partial(_reply, number))
-    workers.stop()
+        else:
+            work = loop.run_in_executor(workers.threads, workers.answer, int(conversation), leave)
+            work.add_done_callback(partial(_reply, number))
+        line = await requests.readline()
 
 
 def _reply(number: bytes, work: asyncio.Future[None]) -> None:
-    if not work.cancelled():
-        work.result()
-        _write(number + b" ok")
+    if work.cancelled():
+        return
+    if error := work.exception():
+        _end(error)
+    _write(number + b" ok")
 
 
 def _write(line: bytes) -> None:
@@ -99,5 +104,21 @@ def _write(line: bytes) -> None:
     os.write(_STDOUT, line + b"\n")
 
 
+def _end(error: BaseException | None) -> NoReturn:
+    """End the process, and with it the threads: nothing else stops one that waits for its query."""
+    if error is not None:
+        traceback.print_exception(error)
+    os._exit(0 if error is None else 1)
+
+
+def main() -> NoReturn:
+    """Serve, and end."""
+    try:
+        asyncio.run(serve())
+    except Exception as error:  # the process ends with it
+        _end(error)
+    _end(None)
+
+
 if __name__ == "__main__":
-    asyncio.run(serve())
+    main()

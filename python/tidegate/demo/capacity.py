@@ -10,6 +10,9 @@ from dataclasses import dataclass
 # What a stock backend has: AnyIO, under FastAPI and Starlette, starts 40 threads.
 STOCK_WORKERS = 40
 
+# For a database on another machine, of which nothing is known.
+REMOTE_LEVELS = (1, 2, 4, 8, 16, 32)
+
 # A pool size is as good as the best if it reaches this much of the best throughput.
 _GOOD_ENOUGH = 0.95
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from dataclasses import dataclass
 
 from tidegate.demo.corpus import MESSAGES
@@ -43,16 +42,18 @@ def search_terms(message: str) -> tuple[str, str, str]:
 def calibrate(connection: Connection, target: float = TARGET_SECONDS) -> int:
     """The search depth at which one request costs about `target` seconds of processor time here.
 
-    The cost grows with the depth, and processor time does not see other programs: one trial depth will do.
+    The cost grows with the depth, so one trial depth will do. Where the clock sees other programs, the trials
+    that they disturbed least come near the truth.
     """
     bot = Chatbot(connection, _TRIAL_DEPTH)
     bot.answer(0)
     costs: list[float] = []
     for conversation in _TRIAL_CONVERSATIONS:
-        before = time.thread_time()
+        before = connection.stopwatch()
         bot.answer(conversation)
-        costs.append(time.thread_time() - before)
-    return depth_for(target, _TRIAL_DEPTH, statistics.median(costs))
+        costs.append(connection.stopwatch() - before)
+    lower_quartile, *_ = statistics.quantiles(costs, n=4)
+    return depth_for(target, _TRIAL_DEPTH, lower_quartile)
 
 
 def depth_for(target: float, trial_depth: int, trial_cost: float) -> int:

@@ -1,4 +1,4 @@
-"""The three arms. Each is a door in front of the worker pool.
+"""The arms. Each is a door in front of the worker pool.
 
 A door is asked before a request is handed to the pool. It answers with what must be called once the work is
 done, or with None: come back later. No door ever waits.
@@ -7,7 +7,7 @@ done, or with None: come back later. No door ever waits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tidegate import Gate
 
@@ -44,6 +44,16 @@ def tidegate(limit: int) -> Door:
 
 ARMS: Mapping[str, Callable[[int], Door]] = {
     "ungated": ungated,
+    "stock": ungated,
     "semaphore": semaphore,
     "tidegate": tidegate,
 }
+"""`stock` differs from `ungated` behind the door: its connection pool is as small as pools are by default."""
+
+UNLIMITED = frozenset({"ungated", "stock"})
+
+ARMS_OF: Mapping[str, Sequence[str]] = {
+    "sqlite": ("ungated", "semaphore", "tidegate"),
+    "postgres": tuple(ARMS),
+}
+"""Those that make a difference on each kind of database, in the order in which they are played and shown."""

@@ -58,6 +58,9 @@ def _parameters(report: Report) -> Iterator[tuple[str, str]]:
     yield "Users wait", f"{report.timeout:g} s"
     yield "Limit of semaphore and gate", str(report.limit)
     yield "Workers behind them", str(report.workers)
+    if (active := report.active_backends) is not None:
+        when = f"Backends at work, ungated at {report.reference.load:g}x"
+        yield when, f"{active.p50} in the median, {active.max} at most"
     yield "Load generator's lag, p99", f"{number(report.generator_lag_ms_p99)} ms"
     yield "Seed", str(report.seed)
 

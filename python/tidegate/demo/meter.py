@@ -8,6 +8,7 @@ answers per second, and the median time of one in milliseconds. End of input end
 from __future__ import annotations
 
 import itertools
+import os
 import statistics
 import sys
 import threading
@@ -54,11 +55,18 @@ def main() -> None:
     if not order:  # interrupted before there was anything to do
         return
     job = Job.parse(order)
+    threading.excepthook = _end
     print("ready", flush=True)
     for line in sys.stdin.buffer:
         workers, seconds = line.split()
         per_s, service = closed_loop(job, int(workers), float(seconds))
         print(f"{per_s:.3f} {service * 1000:.3f}", flush=True)
+
+
+def _end(failed: threading.ExceptHookArgs) -> None:
+    """A thread that fails takes the process with it; the others would wait for it for ever."""
+    threading.__excepthook__(failed)
+    os._exit(1)
 
 
 if __name__ == "__main__":

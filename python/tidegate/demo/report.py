@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from tidegate.demo.capacity import Level
 from tidegate.demo.users import Attempt, Outcome
@@ -60,6 +62,19 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Active:
+    """How many of the database's backends were at work at once, over many looks."""
+
+    p50: int
+    max: int
+
+    @classmethod
+    def among(cls, looks: Sequence[int]) -> Self | None:
+        """None where nobody looked."""
+        return cls(round(statistics.median(looks)), max(looks)) if looks else None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a run found out, but for the judgement."""
 
@@ -74,6 +89,8 @@ class Report:
     generator_lag_ms_p99: float
     reference: Reference
     rows: Sequence[Row]
+    active_backends: Active | None = None
+    """Ungated, at the highest load. None where the database does not say."""
 
     def row(self, load: float, arm: str) -> Row:
         """The figures of one arm at one load."""

@@ -7,11 +7,10 @@ import gc
 import os
 import random
 import statistics
-import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tidegate.demo import arrivals, capacity
@@ -19,9 +18,10 @@ from tidegate.demo.arrivals import Arrival
 from tidegate.demo.chatbot import calibrate
 from tidegate.demo.child import Child, child
 from tidegate.demo.database import Address, open_database
-from tidegate.demo.doors import ARMS
+from tidegate.demo.doors import ARMS_OF, UNLIMITED
+from tidegate.demo.home import home
 from tidegate.demo.job import Job, ServeJob
-from tidegate.demo.report import Reference, Report, Row, good_per_s, percentile, summarise
+from tidegate.demo.report import Active, Reference, Report, Row, good_per_s, percentile, summarise
 from tidegate.demo.users import Attempt, play
 
 # A machine's speed drifts within seconds: many short measurements taken in turns say more than few long ones.
@@ -41,6 +41,9 @@ class Options:
     """None: by Little's law from the measured throughput."""
     trace: Sequence[float] | None
     """Arrival times to follow. None: Poisson arrivals."""
+    database: str = "sqlite"
+    dsn: str | None = field(default=None, repr=False)
+    """An existing PostgreSQL. None: one of our own."""
 
 
 class Progress(Protocol):
@@ -57,11 +60,12 @@ class Progress(Protocol):
 
 def run(options: Options, progress: Progress) -> Report:
     """Run the demo. However it ends, no process and no file is left."""
-    levels = capacity.levels(os.cpu_count() or 1)
-    progress.begin(1 + _ROUNDS * len(levels) + len(options.loads) * len(ARMS) + 2 * _PAIRS)
-    with tempfile.TemporaryDirectory(prefix="tidegate-demo-") as folder:
-        progress.step("writing the database")
-        job = prepare(Address("sqlite", str(Path(folder, "chatbot.db"))))
+    levels = capacity.REMOTE_LEVELS if options.dsn else capacity.levels(os.cpu_count() or 1)
+    cells = len(options.loads) * len(ARMS_OF[options.database])
+    progress.begin(1 + _ROUNDS * len(levels) + cells + 2 * _PAIRS)
+    progress.step("writing the database")
+    with home(options.database, options.dsn) as address:
+        job = prepare(address)
         gc.freeze()
         return asyncio.run(_Conductor(options, progress, job).conduct(levels))
 
@@ -93,13 +97,16 @@ class _Conductor:
         self._options = options
         self._progress = progress
         self._job = job
+        self._database = open_database(job.database)
+        self._active: Sequence[int] = ()
         self._lags_ms: dict[str, list[float]] = defaultdict(list)
 
     async def conduct(self, levels: Sequence[int]) -> Report:
         options = self._options
         async with child("meter", self._job) as meter:
             found = await self._measure(meter, levels)
-            rows = [await self._cell(load, arm, found) for load in options.loads for arm in ARMS]
+            arms = ARMS_OF[options.database]
+            rows = [await self._cell(load, arm, found) for load in options.loads for arm in arms]
             reference = await self._against_reference(meter, max(options.loads), found)
         return Report(
             database=self._job.database.kind,
@@ -114,6 +121,7 @@ class _Conductor:
             generator_lag_ms_p99=max(percentile(lags, 0.99) or 0.0 for lags in self._lags_ms.values()),
             reference=reference,
             rows=rows,
+            active_backends=Active.among(self._active),
         )
 
     async def _measure(self, meter: Child, levels: Sequence[int]) -> _Capacity:
@@ -141,7 +149,9 @@ class _Conductor:
         """One arm at one load. The users depend on the load alone."""
         self._progress.step(f"{load:g}x load, {arm}")
         window = self._options.seconds
-        attempts = await self._play(arm, self._users(load, window, 0, found), window, found)
+        users = self._users(load, window, 0, found)
+        watched = (load, arm) == (max(self._options.loads), "ungated")
+        attempts = await self._play(arm, users, window, found, watched=watched)
         return summarise(load, arm, attempts, window, found.best_per_s)
 
     async def _against_reference(self, meter: Child, load: float, found: _Capacity) -> Reference:
@@ -171,12 +181,18 @@ class _Conductor:
         return arrivals.populate(times, rng)
 
     async def _play(
-        self, arm: str, users: Sequence[Arrival], window: float, found: _Capacity
+        self, arm: str, users: Sequence[Arrival], window: float, found: _Capacity, *, watched: bool = False
     ) -> list[Attempt]:
-        workers = capacity.STOCK_WORKERS if arm == "ungated" else found.workers
+        workers = capacity.STOCK_WORKERS if arm in UNLIMITED else found.workers
         job = ServeJob(self._job.database, self._job.depth, arm, workers, found.limit)
-        async with child("backend", job) as backend:
-            attempts = await play(backend, users, window, self._options.timeout)
+        try:
+            async with (
+                child("backend", job) as backend,
+                self._database.watch() if watched else nullcontext(self._active) as self._active,
+            ):
+                attempts = await play(backend, users, window, self._options.timeout)
+        finally:
+            self._database.clear()
         self._lags_ms[arm].extend(attempt.lag * 1000 for attempt in attempts)
         return attempts
 

@@ -98,7 +98,7 @@ def _cells(row: Row) -> Iterator[str]:
 
 def _notes(report: Report) -> str:
     reference = report.reference
-    return (
+    notes = (
         "Counts are attempts: who waits in vain tries again, twice at most. Errors: late among "
         "admitted. Essential: share answered. Goodput: good answers/s against the best measured at "
         "the start. A machine's speed drifts, so Tidegate at "
@@ -106,6 +106,13 @@ def _notes(report: Report) -> str:
         f"database: {reference.goodput_ratio:.2f} of the reference, the median of "
         f"{reference.pairs} pairs."
     )
+    if report.active_backends is not None:
+        notes += (
+            f" Ungated at {reference.load:g}x, {report.active_backends.p50} backends of the database were at "
+            f"work at once (median; {report.active_backends.max} at most). Stock is ungated too, with a pool "
+            "of 5 connections and 10 more when these are not enough."
+        )
+    return notes
 
 
 def _percent(share: float | None) -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 
 from tidegate.demo import corpus
 
@@ -43,9 +47,28 @@ class SqliteConnection:
         rows = self._connection.execute(_SEARCH, (*patterns, depth)).fetchall()
         return [body for (body,) in rows]
 
+    def stopwatch(self) -> float:
+        """See `database.Connection`. A query runs in the thread that asks."""
+        return time.thread_time()
+
     def close(self) -> None:
         """See `database.Connection`."""
         self._connection.close()
+
+
+class SqlitePool:
+    """A connection for each thread, which keeps it: SQLite's are cheap to hold and bound to their thread."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._own = threading.local()
+
+    @contextmanager
+    def lend(self) -> Generator[SqliteConnection]:
+        """See `database.Pool`."""
+        if not hasattr(self._own, "connection"):
+            self._own.connection = SqliteConnection(self._path)
+        yield self._own.connection
 
 
 class SqliteDatabase:
@@ -71,3 +94,14 @@ class SqliteDatabase:
     def connect(self) -> SqliteConnection:
         """See `database.Database`."""
         return SqliteConnection(self._path)
+
+    def pool(self, arm: str, workers: int) -> SqlitePool:  # noqa: ARG002
+        """See `database.Database`."""
+        return SqlitePool(self._path)
+
+    def watch(self) -> AbstractAsyncContextManager[Sequence[int]]:
+        """See `database.Database`."""
+        return nullcontext(())
+
+    def clear(self) -> None:
+        """See `database.Database`. A query ends with its process."""

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import pytest
-from tidegate.demo.doors import ARMS
+from tidegate.demo.doors import ARMS, ARMS_OF, UNLIMITED
 
 
 def test_the_arms_are_named_as_everywhere() -> None:
-    assert list(ARMS) == ["ungated", "semaphore", "tidegate"]
+    assert list(ARMS_OF["sqlite"]) == ["ungated", "semaphore", "tidegate"]
+    assert list(ARMS_OF["postgres"]) == ["ungated", "stock", "semaphore", "tidegate"] == list(ARMS)
 
 
-def test_without_a_gate_everybody_comes_in() -> None:
-    door = ARMS["ungated"](1)
+@pytest.mark.parametrize("arm", sorted(UNLIMITED))
+def test_without_a_gate_everybody_comes_in(arm: str) -> None:
+    door = ARMS[arm](1)
     assert all(door(essential) is not None for essential in [True, False] * 50)
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from tidegate.demo import show
 from tidegate.demo.capacity import Level
-from tidegate.demo.report import Essential, Reference, Report, Row, good_per_s, percentile, summarise
+from tidegate.demo.report import Active, Essential, Reference, Report, Row, good_per_s, percentile, summarise
 from tidegate.demo.users import Attempt, Outcome
 from tidegate.demo.verdict import Verdict, as_json, judge
 
@@ -126,6 +126,41 @@ def test_each_figure_that_falls_short_is_named(failing: Report, found: str) -> N
     assert verdict.sentence.startswith("Does not hold: ")
     assert found in verdict.sentence
     assert verdict.sentence.count("needed") == 1
+
+
+def postgres(goodput: float = 0.85, active: Active | None = Active(33, 40)) -> Report:  # noqa: B008
+    stock = replace(UNGATED, arm="stock", goodput_ratio=0.9)
+    return replace(report(stock, goodput=goodput), database="postgres", active_backends=active)
+
+
+def test_a_run_on_postgres_has_its_own_bar_and_shows_contention() -> None:
+    verdict = judge(postgres())
+    assert verdict.holds
+    assert "33 of the database's backends were at work at once then, 40 at most" in verdict.sentence
+    assert judge(postgres(goodput=0.80)).holds
+    short = judge(postgres(goodput=0.799))
+    assert not short.holds
+    assert "0.80 of the reference (needed: 0.80 or more)" in short.sentence
+    idle = judge(postgres(active=Active(19, 40)))
+    assert not idle.holds
+    assert "19 of the database's backends" in idle.sentence and "(needed: 20 or more)" in idle.sentence
+
+
+def test_what_was_seen_at_work_is_summed_up() -> None:
+    assert Active.among([0, 30, 40, 20, 30]) == Active(p50=30, max=40)
+    assert Active.among([]) is None
+    fields = json.loads(json.dumps(as_json(postgres(), Verdict(True, True, "Holds."))))
+    assert fields["active_backends"] == {"p50": 33, "max": 40}
+    assert "stock" in [row["arm"] for row in fields["loads"]]
+
+
+def test_the_table_of_postgres_has_the_stock_pool_beside_it() -> None:
+    console = Console(width=80, file=io.StringIO(), record=True)
+    show.show(console, postgres(), judge(postgres()))
+    lines = console.export_text().splitlines()
+    assert any(line.split()[:2] == ["4x", "stock"] for line in lines)
+    assert "33 backends of the database were at work at once" in " ".join(" ".join(lines).split())
+    assert all(len(line) <= 80 for line in lines[:-1])
 
 
 def test_a_generator_that_lags_makes_the_run_invalid() -> None:

@@ -13,7 +13,7 @@ from reportkit import Reader, report, row
 from tidegate.cli import demo as command
 from tidegate.cli import main
 from tidegate.demo import html, runner
-from tidegate.demo.report import Report
+from tidegate.demo.report import Active, Report
 from tidegate.demo.verdict import as_json, judge
 from tidegate.report.origin import Origin, command_line
 from tidegate.report.page import Page, Tone, render
@@ -141,6 +141,12 @@ def test_a_chart_that_would_be_empty_is_left_out() -> None:
     Reader(render(page(light)))
 
 
+def test_how_many_backends_were_at_work_is_among_the_parameters() -> None:
+    reader = Reader(render(page(report(database="postgres", active_backends=Active(33, 40)))))
+    assert "33 in the median, 40 at most" in reader.visible
+    assert "Backends at work" not in render(page(report()))
+
+
 def test_a_database_whose_version_is_unknown_is_named() -> None:
     assert "requests to postgres, at" in render(page(report(database="postgres")))
 
@@ -213,7 +219,7 @@ def test_the_command_line_repeats_the_run() -> None:
     program, name, *options = shlex.split(command_line(args))
     assert (program, name) == ("tidegate", "demo")
     assert parse(*options) == args
-    assert command_line(args, "first.toml").startswith("tidegate demo first.toml --database")
+    assert command_line(args, "first.toml").startswith("tidegate demo first.toml --loads")
 
 
 def test_the_command_line_keeps_secrets_and_leaves_out_where_results_went() -> None:

