@@ -9,10 +9,11 @@ ARGS ?=
 
 export PYTHONUTF8 = 1
 
-.PHONY: help demo test test-rust test-python leak-matrix bench soak check clean
+.PHONY: help demo demo-cpp test test-rust test-python leak-matrix bench soak check clean
 
 help:
 	@echo "demo         overload a chatbot's database: ungated, with a semaphore, with tidegate"
+	@echo "demo-cpp     the same behind a backend in C++, on PostgreSQL"
 	@echo "test         all tests"
 	@echo "check        format, lints, types, docs"
 	@echo "leak-matrix  every hook against every fault, in docs/leak-matrix.md"
@@ -47,6 +48,9 @@ $(VENV)/.check: $(VENV)/.pip pyproject.toml
 
 demo: $(VENV)/.package
 	$(BIN)/tidegate demo $(ARGS)
+
+demo-cpp: $(VENV)/.package
+	scripts/demo_cpp.sh $(ARGS)
 
 test: test-rust test-python
 
