@@ -6,15 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
 ARGS ?=
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+DESTDIR ?=
 
 export PYTHONUTF8 = 1
 
-.PHONY: help demo demo-cpp test test-rust test-python leak-matrix bench soak check clean
+.PHONY: help demo demo-cpp test test-rust test-python test-languages polyglot install header leak-matrix bench \
+    soak check clean
 
 help:
 	@echo "demo         overload a chatbot's database: ungated, with a semaphore, with tidegate"
 	@echo "demo-cpp     the same behind a backend in C++, on PostgreSQL"
 	@echo "test         all tests"
+	@echo "polyglot     the tests of the other languages alone; ARGS='c' for some of them"
+	@echo "install      the C and C++ library, in PREFIX (/usr/local)"
+	@echo "header       include/tidegate.h and the list of symbols, from bindings/c"
 	@echo "check        format, lints, types, docs"
 	@echo "leak-matrix  every hook against every fault, in docs/leak-matrix.md"
 	@echo "bench        the figures, as ratios to their peers, in target/bench.json"
@@ -52,20 +59,33 @@ demo: $(VENV)/.package
 demo-cpp: $(VENV)/.package
 	scripts/demo_cpp.sh $(ARGS)
 
-test: test-rust test-python
+test: test-rust test-python test-languages
 
 test-rust:
-	$(CARGO) test --locked
+	$(CARGO) test --locked -p tidegate -p tidegate-c
 	RUSTFLAGS="--cfg tidegate_loom" $(CARGO) test --locked --target-dir target/loom --release --test loom
 
 test-python: $(VENV)/.package
 	$(BIN)/python -m pytest $(ARGS)
 
+# Without ARGS, which in `make test` are pytest's.
+test-languages:
+	PYTHON=$(PYTHON) scripts/polyglot.sh
+
+polyglot:
+	PYTHON=$(PYTHON) scripts/polyglot.sh $(ARGS)
+
+install:
+	PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DESTDIR='$(DESTDIR)' scripts/install.sh
+
+header:
+	scripts/header.sh
+
 leak-matrix: $(VENV)/.package
 	$(BIN)/python scripts/leak_matrix.py $(ARGS)
 
 bench: $(VENV)/.package
-	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json $(CARGO) bench --locked -p tidegate-benches
+	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json scripts/bench_libraries.sh $(CARGO) bench --locked -p tidegate-benches
 	$(BIN)/python benches/python_ratios.py --merge target/bench-rust.json --out target/bench.json
 
 soak: $(VENV)/.package

@@ -46,6 +46,12 @@ for target in aarch64-unknown-linux-gnu x86_64-pc-windows-gnu aarch64-apple-darw
     fi
 done
 
+# --- C and C++ ---------------------------------------------------------------------------------
+
+step "the header and the list of symbols are as generated" scripts/header.sh --check
+mapfile -t C_FILES < <(printf '%s\n' "${FILES[@]}" | grep -E '\.(c|h|cpp|hpp)$' | grep -v '^include/tidegate\.h$')
+step "clang-format" .venv/bin/clang-format --dry-run --Werror "${C_FILES[@]}"
+
 # --- Python ------------------------------------------------------------------------------------
 
 BIN=.venv/bin

@@ -36,6 +36,9 @@ step "storms" env TIDEGATE_SOAK_SECONDS="$seconds" cargo test --locked --release
 step "random operations" env PROPTEST_CASES=20000 cargo test --locked --release --test model
 step "every interleaving of the models" env RUSTFLAGS="--cfg tidegate_loom" \
     cargo test --locked --release --target-dir target/loom --test loom
+step "as many permits as a gate can name" cargo test --locked --release -p tidegate-c -- --ignored
+step "the C ABI's random programs and storms" env TIDEGATE_FUZZ_STEPS=50000000 TIDEGATE_TEST_PERCENT=1000 \
+    scripts/polyglot.sh
 for _ in 1 2 3 4 5; do
     step "forks" cargo test --locked --release --test fork --test published
 done

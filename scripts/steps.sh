@@ -19,6 +19,23 @@ step() {
     fi
 }
 
+# program NAME COMMAND...: a program whose lines that begin with `ok` and `FAILED` are tests, each of which counts.
+program() {
+    local name=$1 code=0 good bad
+    shift
+    "$@" >"$log" 2>&1 || code=$?
+    good=$(grep -c '^ok ' "$log")
+    bad=$(grep -c '^FAILED ' "$log")
+    passed=$((passed + good))
+    if [ "$code" -eq 0 ] && [ "$bad" -eq 0 ] && [ "$good" -gt 0 ]; then
+        echo "ok       $name: $good tests"
+    else
+        echo "FAILED   $name (exit code $code)"
+        sed 's/^/    /' "$log"
+        failed=$((failed + (bad > 0 ? bad : 1)))
+    fi
+}
+
 # skip NAME REASON: something that this machine lacks.
 skip() {
     echo "SKIPPED  $1: $2"
@@ -26,6 +43,8 @@ skip() {
 }
 
 summary() {
-    echo "$1: $passed passed, $failed failed, $skipped skipped"
+    local rest=""
+    [ "$skipped" -eq 0 ] || rest=", $skipped skipped"
+    echo "$1: $passed passed, $failed failed$rest"
     [ "$failed" -eq 0 ]
 }

@@ -21,7 +21,10 @@ pub(crate) fn guard(body: impl FnOnce() -> Answer) -> tidegate_status {
         }
     }));
     caught.unwrap_or_else(|payload| {
-        std::mem::forget(payload); // dropping it might panic again
+        // Dropping what was thrown might panic once more; what that throws is left alone.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(again);
+        }
         TIDEGATE_ERR_PANIC
     })
 }

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Installs the C and C++ library as its users expect to find it: `make install PREFIX=/usr/local`.
+#
+#   PREFIX   where it will be used from; what is installed finds itself, also after a move
+#   LIBDIR   of the libraries, within PREFIX (lib)
+#   DESTDIR  put in front of PREFIX, for packagers
+#   BUILT    the folder with the libraries; they are built if it is not given
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+prefix=${PREFIX:-/usr/local}
+libdir=${LIBDIR:-lib}
+built=${BUILT:-}
+
+if [ -z "$built" ]; then
+    cargo build --locked --release -p tidegate-c
+    built=target/release
+fi
+
+version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
+abi=$(sed -n 's/^#define TIDEGATE_ABI_VERSION //p' include/tidegate.h)
+IFS=. read -r major minor _ <<<"$version"
+
+root=${DESTDIR:-}$prefix
+lib=$root/$libdir
+mkdir -p "$root/include" "$lib/pkgconfig" "$lib/cmake/tidegate"
+prefix_from_lib=$(realpath -ms --relative-to="/$libdir" /)
+
+fill() {
+    sed -e "s|@VERSION@|$version|g; s|@MAJOR@|$major|g; s|@MINOR@|$minor|g; s|@ABI@|$abi|g" \
+        -e "s|@POINTER@|$(($(getconf LONG_BIT) / 8))|g" \
+        -e "s|@PREFIX_FROM_LIB@|$prefix_from_lib|g; s|@PREFIX_FROM_PC@|../$prefix_from_lib|g" "$1" >"$2"
+    chmod 644 "$2"
+}
+
+install -m 644 include/tidegate.h "$root/include/"
+if [ -e include/tidegate.hpp ]; then
+    install -m 644 include/tidegate.hpp "$root/include/"
+fi
+# The real name carries the version, the soname the ABI that programs ask for, the short name is for the linker.
+real=libtidegate.so.$abi.$version
+install -m 755 "$built/libtidegate.so" "$lib/$real"
+ln -sfn "$real" "$lib/libtidegate.so.$abi"
+ln -sfn "libtidegate.so.$abi" "$lib/libtidegate.so"
+install -m 644 "$built/libtidegate.a" "$lib/libtidegate.a"
+fill bindings/c/packaging/tidegate.pc.in "$lib/pkgconfig/tidegate.pc"
+fill bindings/c/packaging/tidegateConfig.cmake.in "$lib/cmake/tidegate/tidegateConfig.cmake"
+fill bindings/c/packaging/tidegateConfigVersion.cmake.in "$lib/cmake/tidegate/tidegateConfigVersion.cmake"
