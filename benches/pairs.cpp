@@ -6,13 +6,15 @@
 
 #include <tidegate.hpp>
 
-namespace {
+namespace
+{
 
 std::optional<tidegate::gate> bench;
 
 }  // namespace
 
-extern "C" int tidegate_bench_open() {
+extern "C" int tidegate_bench_open()
+{
     auto made = tidegate::gate::make(tidegate::config("bench", 20));
     if (!made) {
         return 1;
@@ -21,7 +23,8 @@ extern "C" int tidegate_bench_open() {
     return 0;
 }
 
-extern "C" void tidegate_bench_pairs(std::uint64_t n) {
+extern "C" void tidegate_bench_pairs(std::uint64_t n)
+{
     const tidegate::gate &gate = *bench;
     while (n-- > 0) {
         if (auto permit = gate.try_admit(tidegate::priority::critical)) {

@@ -53,7 +53,8 @@
 #include <cxxabi.h>
 #endif
 
-namespace tidegate {
+namespace tidegate
+{
 
 // --- words ---------------------------------------------------------------------------------------
 
@@ -116,43 +117,62 @@ enum class outcome : std::int32_t {
 inline constexpr std::array<outcome, 3> outcomes{outcome::success, outcome::overload, outcome::ignore};
 
 /// The name, as in every language: "critical_plus". "unknown" for a number that is no priority.
-[[nodiscard]] constexpr std::string_view to_string(priority of) noexcept {
+[[nodiscard]] constexpr std::string_view to_string(priority of) noexcept
+{
     switch (of) {
-    case priority::critical_plus: return "critical_plus";
-    case priority::critical: return "critical";
-    case priority::sheddable_plus: return "sheddable_plus";
-    case priority::sheddable: return "sheddable";
-    case priority::gate_default: return "gate_default";
+    case priority::critical_plus:
+        return "critical_plus";
+    case priority::critical:
+        return "critical";
+    case priority::sheddable_plus:
+        return "sheddable_plus";
+    case priority::sheddable:
+        return "sheddable";
+    case priority::gate_default:
+        return "gate_default";
     }
     return "unknown";
 }
 
 /// The name, as in every language: "limit". "unknown" for a number that is no reason.
-[[nodiscard]] constexpr std::string_view to_string(reason of) noexcept {
+[[nodiscard]] constexpr std::string_view to_string(reason of) noexcept
+{
     switch (of) {
-    case reason::limit: return "limit";
-    case reason::priority: return "priority";
-    case reason::rate: return "rate";
-    case reason::pressure: return "pressure";
-    case reason::closed: return "closed";
-    case reason::timeout: return "timeout";
-    case reason::share: return "share";
+    case reason::limit:
+        return "limit";
+    case reason::priority:
+        return "priority";
+    case reason::rate:
+        return "rate";
+    case reason::pressure:
+        return "pressure";
+    case reason::closed:
+        return "closed";
+    case reason::timeout:
+        return "timeout";
+    case reason::share:
+        return "share";
     }
     return "unknown";
 }
 
 /// The name, as in every language: "success". "unknown" for a number that is no outcome.
-[[nodiscard]] constexpr std::string_view to_string(outcome of) noexcept {
+[[nodiscard]] constexpr std::string_view to_string(outcome of) noexcept
+{
     switch (of) {
-    case outcome::success: return "success";
-    case outcome::overload: return "overload";
-    case outcome::ignore: return "ignore";
+    case outcome::success:
+        return "success";
+    case outcome::overload:
+        return "overload";
+    case outcome::ignore:
+        return "ignore";
     }
     return "unknown";
 }
 
 /// The priority of this name, "essential" and "non-essential" among them; none for any other text.
-[[nodiscard]] constexpr std::optional<priority> priority_from(std::string_view name) noexcept {
+[[nodiscard]] constexpr std::optional<priority> priority_from(std::string_view name) noexcept
+{
     for (const priority each : priorities) {
         if (name == to_string(each)) {
             return each;
@@ -175,19 +195,23 @@ inline constexpr seconds never{std::numeric_limits<double>::infinity()};
 
 /// A whole number on its way to a gate, made from any integer type. What no 64-bit number holds becomes the
 /// nearest one that does, which is far outside every rule here and thus refused.
-class whole {
+class whole
+{
 public:
     /// From any integer but `bool`; not explicit, so that a plain number can stand in its place.
     template <class Integer,
               std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
-    constexpr whole(Integer number) noexcept : number_(nearest(number)) {}
+    constexpr whole(Integer number) noexcept : number_(nearest(number))
+    {
+    }
 
     /// The number, or the nearest that 64 bits hold.
     [[nodiscard]] constexpr std::int64_t get() const noexcept { return number_; }
 
 private:
     template <class Integer>
-    static constexpr std::int64_t nearest(Integer number) noexcept {
+    static constexpr std::int64_t nearest(Integer number) noexcept
+    {
         using bounds = std::numeric_limits<std::int64_t>;
         if constexpr (sizeof(Integer) > sizeof(std::int64_t) && std::is_signed_v<Integer>) {
             if (number < static_cast<Integer>(bounds::min())) {
@@ -211,7 +235,8 @@ inline constexpr std::int64_t largest = 2147483647;
 // --- errors --------------------------------------------------------------------------------------
 
 /// What a call came to: done, shed, or an error, which has changed nothing.
-class [[nodiscard]] status {
+class [[nodiscard]] status
+{
 public:
     /// Done.
     constexpr status() noexcept = default;
@@ -225,7 +250,8 @@ public:
     /// Whether the call itself was wrong.
     [[nodiscard]] constexpr bool is_error() const noexcept { return code_ < 0; }
     /// Why the request was shed; none if it was not.
-    [[nodiscard]] constexpr std::optional<tidegate::reason> reason() const noexcept {
+    [[nodiscard]] constexpr std::optional<tidegate::reason> reason() const noexcept
+    {
         return is_shed() ? std::optional(static_cast<tidegate::reason>(code_)) : std::nullopt;
     }
     /// The number in tidegate.h.
@@ -238,12 +264,8 @@ public:
     [[noreturn]] void raise() const;
 #endif
 
-    friend constexpr bool operator==(status a, status b) noexcept {
-        return a.code_ == b.code_;
-    }
-    friend constexpr bool operator!=(status a, status b) noexcept {
-        return a.code_ != b.code_;
-    }
+    friend constexpr bool operator==(status a, status b) noexcept { return a.code_ == b.code_; }
+    friend constexpr bool operator!=(status a, status b) noexcept { return a.code_ != b.code_; }
 
 private:
     tidegate_status code_ = TIDEGATE_ADMITTED;
@@ -265,7 +287,8 @@ struct failure {
 #ifndef TIDEGATE_NO_EXCEPTIONS
 
 /// Everything that is thrown here.
-class error : public std::runtime_error {
+class error : public std::runtime_error
+{
 public:
     /// From a failure.
     explicit error(const failure &why) : std::runtime_error(why.message), status_(why.status) {}
@@ -278,36 +301,43 @@ private:
 };
 
 /// A value outside its rule, or a configuration that contradicts itself. It has changed nothing.
-class config_error : public error {
+class config_error : public error
+{
 public:
     using error::error;
 };
 
-inline void failure::raise() const {
+inline void failure::raise() const
+{
     switch (status.code()) {
     case TIDEGATE_ERR_ARGUMENT:
-    case TIDEGATE_ERR_CONFIG: throw config_error(*this);
-    default: throw error(*this);
+    case TIDEGATE_ERR_CONFIG:
+        throw config_error(*this);
+    default:
+        throw error(*this);
     }
 }
 
-inline void status::raise() const {
+inline void status::raise() const
+{
     failure{*this, message()}.raise();
 }
 
 #endif
 
-namespace detail {
+namespace detail
+{
 
-inline failure outside(const char *what, int least, whole got) {
+inline failure outside(const char *what, int least, whole got)
+{
     std::string message = std::string(what) + " must be a whole number from " + std::to_string(least) +
                           " to " + std::to_string(largest) + ", got " + std::to_string(got.get());
     return {status(TIDEGATE_ERR_ARGUMENT), std::move(message)};
 }
 
 /// Whether header and library belong together.
-inline std::optional<failure> abi_mismatch(std::uint32_t library,
-                                           std::uint32_t header = TIDEGATE_ABI_VERSION) {
+inline std::optional<failure> abi_mismatch(std::uint32_t library, std::uint32_t header = TIDEGATE_ABI_VERSION)
+{
     if (library == header) {
         return std::nullopt;
     }
@@ -321,7 +351,8 @@ inline std::optional<failure> abi_mismatch(std::uint32_t library,
 
 /// A value, or why there is none.
 template <class Value, class Error = status>
-class [[nodiscard]] result {
+class [[nodiscard]] result
+{
 public:
     /// A value.
     constexpr result(Value value) : state_(std::in_place_index<0>, std::move(value)) {}
@@ -330,7 +361,9 @@ public:
     /// A value, made in its place.
     template <class... Arguments>
     constexpr explicit result(std::in_place_t, Arguments &&...arguments)
-        : state_(std::in_place_index<0>, std::forward<Arguments>(arguments)...) {}
+        : state_(std::in_place_index<0>, std::forward<Arguments>(arguments)...)
+    {
+    }
 
     /// Whether there is a value.
     [[nodiscard]] constexpr bool has_value() const noexcept { return state_.index() == 0; }
@@ -338,11 +371,11 @@ public:
     constexpr explicit operator bool() const noexcept { return has_value(); }
 
     /// The value. There has to be one.
-    [[nodiscard]] constexpr Value &operator*() &noexcept { return *std::get_if<0>(&state_); }
+    [[nodiscard]] constexpr Value &operator*() & noexcept { return *std::get_if<0>(&state_); }
     /// The value. There has to be one.
-    [[nodiscard]] constexpr const Value &operator*() const &noexcept { return *std::get_if<0>(&state_); }
+    [[nodiscard]] constexpr const Value &operator*() const & noexcept { return *std::get_if<0>(&state_); }
     /// The value, to be moved away. There has to be one.
-    [[nodiscard]] constexpr Value &&operator*() &&noexcept { return std::move(*std::get_if<0>(&state_)); }
+    [[nodiscard]] constexpr Value &&operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
     /// The value. There has to be one.
     constexpr Value *operator->() noexcept { return std::get_if<0>(&state_); }
     /// The value. There has to be one.
@@ -353,12 +386,14 @@ public:
 
 #ifndef TIDEGATE_NO_EXCEPTIONS
     /// The value. Throws what `error` stands for if there is none.
-    [[nodiscard]] Value &value() & {
+    [[nodiscard]] Value &value() &
+    {
         check();
         return **this;
     }
     /// The value, moved out. Throws what `error` stands for if there is none.
-    [[nodiscard]] Value value() && {
+    [[nodiscard]] Value value() &&
+    {
         check();
         return std::move(**this);
     }
@@ -366,7 +401,8 @@ public:
 
 private:
 #ifndef TIDEGATE_NO_EXCEPTIONS
-    void check() const {
+    void check() const
+    {
         if (!has_value()) {
             error().raise();
         }
@@ -380,10 +416,12 @@ private:
 
 /// How full a gate may be for each priority still to enter. What is not set is the gate's default: 1.0, 1.0,
 /// 0.9 and 0.75 of the limit. They must not rise as importance falls, and the first is the limit itself.
-class thresholds {
+class thresholds
+{
 public:
     /// A share of the limit from 0 to 1, rounded up to whole weight.
-    thresholds &share(priority of, double fraction) {
+    thresholds &share(priority of, double fraction)
+    {
         if (!(fraction >= 0.0 && fraction <= 1.0)) {
             std::array<char, 32> got{};
             std::snprintf(got.data(), got.size(), "%g", fraction);
@@ -394,7 +432,8 @@ public:
     }
 
     /// A weight that stays free for more important priorities, 0 to 2147483647.
-    thresholds &reserve(priority of, whole weight) {
+    thresholds &reserve(priority of, whole weight)
+    {
         return set(of, TIDEGATE_THRESHOLD_RESERVE, weight.get());
     }
 
@@ -402,7 +441,8 @@ private:
     friend class config;
     friend class gate;
 
-    thresholds &set(priority of, std::int32_t kind, std::int64_t value) {
+    thresholds &set(priority of, std::int32_t kind, std::int64_t value)
+    {
         const auto position = static_cast<std::uint32_t>(of);
         if (position >= values_.size()) {
             return refuse("a threshold belongs to one of the four priorities, got " +
@@ -412,7 +452,8 @@ private:
         return *this;
     }
 
-    thresholds &refuse(std::string why) {
+    thresholds &refuse(std::string why)
+    {
         if (wrong_.empty()) {
             wrong_ = std::move(why);
         }
@@ -424,16 +465,19 @@ private:
 };
 
 /// What a gate is made from. Whatever is wrong with it is told when the gate is made.
-class config {
+class config
+{
 public:
     /// `name`: a label for people, 1 to 255 bytes of UTF-8 without control characters. `limit`: the most
     /// weight that may be in flight, 0 to 2147483647.
-    config(std::string_view name, whole limit) : name_(name), values_(TIDEGATE_CONFIG_INIT) {
+    config(std::string_view name, whole limit) : name_(name), values_(TIDEGATE_CONFIG_INIT)
+    {
         values_.limit = limit.get();
     }
 
     /// How full the gate may be for each priority.
-    config &set_thresholds(const thresholds &by_priority) {
+    config &set_thresholds(const thresholds &by_priority)
+    {
         for (std::size_t n = 0; n < by_priority.values_.size(); ++n) {
             values_.thresholds[n] = by_priority.values_[n];
         }
@@ -442,19 +486,22 @@ public:
     }
 
     /// The priority of requests that name none; `critical` unless set.
-    config &set_default_priority(priority of) {
+    config &set_default_priority(priority of)
+    {
         values_.default_priority = static_cast<std::int32_t>(of);
         return *this;
     }
 
     /// False is dry run: everything is let in, and what would have been shed is counted. True unless set.
-    config &set_enforce(bool enforce) {
+    config &set_enforce(bool enforce)
+    {
         values_.enforce = enforce;
         return *this;
     }
 
     /// Whether to measure how long permits are held: two clock readings each, and 32 KiB. False unless set.
-    config &set_timing(bool timing) {
+    config &set_timing(bool timing)
+    {
         values_.timing = timing;
         return *this;
     }
@@ -469,12 +516,14 @@ private:
 
 // --- permits -------------------------------------------------------------------------------------
 
-namespace detail {
+namespace detail
+{
 
 /// How many exceptions are under way on this thread, as `std::uncaught_exceptions` says, whose two calls
 /// were measured to cost a permit 40 % more. With GCC's library the number lies where the Itanium C++ ABI
 /// (2.2.2) puts it, at an address that a thread keeps for life.
-inline unsigned int uncaught_exceptions() noexcept {
+inline unsigned int uncaught_exceptions() noexcept
+{
 #ifdef __GLIBCXX__
     static thread_local const unsigned int *count = nullptr;
     if (count == nullptr) {
@@ -492,20 +541,22 @@ inline unsigned int uncaught_exceptions() noexcept {
 /// The right to use the resource once. It gives itself back when it is destroyed, exactly once: with outcome
 /// `success`, or with `ignore` when an exception is what destroys it, unless `set_outcome` said otherwise. It
 /// may outlive its gate, and may be moved to another thread; one permit is for one thread at a time.
-class [[nodiscard]] permit {
+class [[nodiscard]] permit
+{
 public:
     permit(const permit &) = delete;
     permit &operator=(const permit &) = delete;
 
     /// The other one is released then, as far as it knows.
     permit(permit &&other) noexcept
-        : gate_(other.gate_),
-          number_(std::exchange(other.number_, 0)),
-          unwinding_(other.unwinding_),
-          outcome_(other.outcome_) {}
+        : gate_(other.gate_), number_(std::exchange(other.number_, 0)), unwinding_(other.unwinding_),
+          outcome_(other.outcome_)
+    {
+    }
 
     /// Gives back what it held before. The other one is released then, as far as it knows.
-    permit &operator=(permit &&other) noexcept {
+    permit &operator=(permit &&other) noexcept
+    {
         if (this != &other) {
             give_back();
             gate_ = other.gate_;
@@ -519,15 +570,19 @@ public:
     ~permit() { give_back(); }
 
     /// What is told when the permit gives itself back. A number that is no outcome is not taken.
-    void set_outcome(outcome of) noexcept {
+    void set_outcome(outcome of) noexcept
+    {
         for (const outcome each : outcomes) {
-            outcome_ = each == of ? of : outcome_;
+            if (each == of) {
+                outcome_ = of;
+            }
         }
     }
 
     /// Gives it back now. False, and without effect, when it was released or moved away before, in the child
     /// of a fork, and for a number that is no outcome, which leaves it held.
-    bool release(outcome of = outcome::success) noexcept {
+    bool release(outcome of = outcome::success) noexcept
+    {
         if (number_ == 0) {
             return false;
         }
@@ -542,7 +597,8 @@ public:
     [[nodiscard]] bool released() const noexcept { return number_ == 0; }
 
     /// The priority it was admitted with; `gate_default` once it is released.
-    [[nodiscard]] tidegate::priority priority() const noexcept {
+    [[nodiscard]] tidegate::priority priority() const noexcept
+    {
         return static_cast<tidegate::priority>(details().priority);
     }
 
@@ -555,18 +611,23 @@ public:
 private:
     friend class gate;
 
+    static constexpr outcome not_set{-1};
+
     permit(const tidegate_gate *gate, std::uint64_t number) noexcept : gate_(gate), number_(number) {}
 
-    void give_back() noexcept {
+    void give_back() noexcept
+    {
         if (number_ == 0) {
             return;
         }
         const bool thrown_out = detail::uncaught_exceptions() > unwinding_;
         const outcome unless_set = thrown_out ? outcome::ignore : outcome::success;
-        tidegate_release(gate_, number_, static_cast<std::int32_t>(outcome_.value_or(unless_set)));
+        const outcome of = outcome_ == not_set ? unless_set : outcome_;
+        tidegate_release(gate_, number_, static_cast<std::int32_t>(of));
     }
 
-    tidegate_permit details() const noexcept {
+    tidegate_permit details() const noexcept
+    {
         tidegate_permit read = TIDEGATE_PERMIT_INIT;
         if (number_ == 0 || tidegate_get_permit(gate_, number_, &read) != TIDEGATE_ADMITTED) {
             read.priority = TIDEGATE_PRIORITY_DEFAULT;
@@ -577,12 +638,13 @@ private:
     const tidegate_gate *gate_;
     std::uint64_t number_;
     unsigned int unwinding_ = detail::uncaught_exceptions();
-    std::optional<outcome> outcome_;
+    outcome outcome_ = not_set;
 };
 
 /// Why no permit was given: the request was shed, or the call itself was wrong (`status().is_error()`). It
 /// knows its gate as a reference does: ask it while the gate lives.
-class shed {
+class shed
+{
 public:
     /// What the gate answered.
     [[nodiscard]] tidegate::status status() const noexcept { return status_; }
@@ -597,7 +659,8 @@ public:
 
     /// How long a request like this should stay away, as `gate::retry_after`, now; none if the call was
     /// wrong.
-    [[nodiscard]] std::optional<seconds> retry_after() const noexcept {
+    [[nodiscard]] std::optional<seconds> retry_after() const noexcept
+    {
         double wait = -1.0;
         const tidegate_status asked =
             tidegate_retry_after(gate_, static_cast<std::int32_t>(priority_), weight_, &wait);
@@ -616,13 +679,13 @@ private:
 #endif
 
     shed(const tidegate_gate *gate, tidegate::status status, tidegate::priority of, whole weight) noexcept
-        : gate_(gate),
-          weight_(weight.get()),
-          priority_(of),
-          status_(status) {}
+        : gate_(gate), weight_(weight.get()), priority_(of), status_(status)
+    {
+    }
 
     /// For people, with the numbers of the moment.
-    std::string text() const {
+    std::string text() const
+    {
         const char *name = tidegate_gate_name(gate_);
         const std::string gate = "gate '" + std::string(name == nullptr ? "" : name) + "'";
         if (reason() == tidegate::reason::closed) {
@@ -635,7 +698,8 @@ private:
                std::string(to_string(priority_)) + ")" + hint();
     }
 
-    std::string hint() const {
+    std::string hint() const
+    {
         const auto wait = retry_after();
         if (!wait) {
             return "";
@@ -657,14 +721,15 @@ private:
 #ifndef TIDEGATE_NO_EXCEPTIONS
 
 /// A request was shed. All it says was read when it was thrown; it may outlive the gate.
-class shed_error : public error {
+class shed_error : public error
+{
 public:
     /// From a shed whose gate lives.
     explicit shed_error(const shed &why)
-        : error({why.status(), why.text()}),
-          retry_after_(why.retry_after()),
-          weight_(why.weight()),
-          priority_(why.priority()) {}
+        : error({why.status(), why.text()}), retry_after_(why.retry_after()), weight_(why.weight()),
+          priority_(why.priority())
+    {
+    }
 
     /// Why.
     tidegate::reason reason() const noexcept { return static_cast<tidegate::reason>(status().code()); }
@@ -681,10 +746,12 @@ private:
     tidegate::priority priority_;
 };
 
-namespace detail {
+namespace detail
+{
 
 /// What is wrong with a request.
-inline failure refused_request(status why, priority of, whole weight) {
+inline failure refused_request(status why, priority of, whole weight)
+{
     if (why.code() != TIDEGATE_ERR_ARGUMENT) {
         return {why, why.message()};
     }
@@ -696,7 +763,8 @@ inline failure refused_request(status why, priority of, whole weight) {
 
 }  // namespace detail
 
-inline void shed::raise() const {
+inline void shed::raise() const
+{
     if (status_.is_shed()) {
         throw shed_error(*this);
     }
@@ -709,7 +777,8 @@ inline void shed::raise() const {
 
 /// Values by priority, reason or outcome: `stats.shed[priority::sheddable][reason::limit]`.
 template <class Key, class Value, std::size_t Count, std::int32_t First = 0>
-class by {
+class by
+{
 public:
     /// The value of a key, which has to be one of the named ones; not `gate_default`.
     constexpr const Value &operator[](Key key) const { return values_.at(position(key)); }
@@ -717,7 +786,8 @@ public:
     constexpr Value &operator[](Key key) { return values_.at(position(key)); }
 
 private:
-    static constexpr std::size_t position(Key key) {
+    static constexpr std::size_t position(Key key)
+    {
         return static_cast<std::size_t>(static_cast<std::int32_t>(key) - First);
     }
 
@@ -772,9 +842,11 @@ struct stats {
     std::uint32_t generation = 0;
 };
 
-namespace detail {
+namespace detail
+{
 
-inline stats read(const tidegate_stats &raw) {
+inline stats read(const tidegate_stats &raw)
+{
     stats read;
     read.limit = raw.limit;
     read.in_flight = raw.in_flight;
@@ -807,7 +879,8 @@ inline stats read(const tidegate_stats &raw) {
 /// Whole milliseconds, rounded up, so that a short wait is not none. A negative time becomes one that no call
 /// takes for "for ever".
 template <class Rep, class Period>
-std::int64_t milliseconds(std::chrono::duration<Rep, Period> time) noexcept {
+std::int64_t milliseconds(std::chrono::duration<Rep, Period> time) noexcept
+{
     using real = std::chrono::duration<long double, std::milli>;
     const long double exact = std::chrono::duration_cast<real>(time).count();
     constexpr std::int64_t negative = -2;
@@ -829,7 +902,8 @@ class guarded;
 /// The admission controller of one protected resource, as a handle: copies are the same gate, which is given
 /// up with the last of them. Any thread may use a handle that no other thread assigns to at the time. A
 /// handle that was moved away answers every call with the error TIDEGATE_ERR_NULL.
-class gate {
+class gate
+{
 public:
 #ifndef TIDEGATE_NO_EXCEPTIONS
     /// A gate that lets at most `limit` (0 to 2147483647) in. Throws `config_error`; `error` where header and
@@ -841,7 +915,8 @@ public:
 #endif
 
     /// A gate, or what is wrong with the configuration, in the words that every language uses.
-    [[nodiscard]] static result<gate, failure> make(const config &from) {
+    [[nodiscard]] static result<gate, failure> make(const config &from)
+    {
         if (auto mismatch = detail::abi_mismatch(tidegate_abi_version())) {
             return *std::move(mismatch);
         }
@@ -859,14 +934,16 @@ public:
     }
 
     /// The gate's name.
-    [[nodiscard]] std::string_view name() const noexcept {
+    [[nodiscard]] std::string_view name() const noexcept
+    {
         const char *name = tidegate_gate_name(handle());
         return name == nullptr ? std::string_view() : std::string_view(name);
     }
 
     /// Asks for a permit, and never waits. `weight`: how much of the limit it takes, 1 to 2147483647.
     [[nodiscard]] result<permit, shed> try_admit(priority of = priority::gate_default,
-                                                 whole weight = 1) const noexcept {
+                                                 whole weight = 1) const noexcept
+    {
         std::uint64_t number = 0;
         const tidegate_status answer =
             tidegate_try_admit(handle(), static_cast<std::int32_t>(of), weight.get(), &number);
@@ -878,14 +955,16 @@ public:
 
 #ifndef TIDEGATE_NO_EXCEPTIONS
     /// Asks for a permit, and never waits. Throws `shed_error`; `config_error` for a weight outside its rule.
-    [[nodiscard]] permit admit(priority of = priority::gate_default, whole weight = 1) const {
+    [[nodiscard]] permit admit(priority of = priority::gate_default, whole weight = 1) const
+    {
         return try_admit(of, weight).value();
     }
 
     /// Calls `body` with a permit held, and returns what it returns. `body` may take the permit, as a `permit
     /// &`. What it throws comes out as it is, and counts as outcome `ignore`. Throws as `admit` does, too.
     template <class Body>
-    decltype(auto) run(priority of, whole weight, Body &&body) const {
+    decltype(auto) run(priority of, whole weight, Body &&body) const
+    {
         permit held = admit(of, weight);
         if constexpr (std::is_invocable_v<Body, permit &>) {
             return std::invoke(std::forward<Body>(body), held);
@@ -895,12 +974,14 @@ public:
     }
     /// The same with weight 1.
     template <class Body>
-    decltype(auto) run(priority of, Body &&body) const {
+    decltype(auto) run(priority of, Body &&body) const
+    {
         return run(of, 1, std::forward<Body>(body));
     }
     /// The same with weight 1 and the gate's default priority.
     template <class Body>
-    decltype(auto) run(Body &&body) const {
+    decltype(auto) run(Body &&body) const
+    {
         return run(priority::gate_default, 1, std::forward<Body>(body));
     }
 
@@ -908,7 +989,8 @@ public:
     /// throws as `run` does.
     template <class Body>
     [[nodiscard]] guarded<std::decay_t<Body>> guard(Body &&body, priority of = priority::gate_default,
-                                                    whole weight = 1) const {
+                                                    whole weight = 1) const
+    {
         return guarded<std::decay_t<Body>>(*this, std::forward<Body>(body), of, weight);
     }
 #endif
@@ -916,7 +998,8 @@ public:
     /// How long a request like this should stay away, at least: 0 when it would be admitted now, `never` when
     /// no retry can succeed, none when nothing is known yet.
     [[nodiscard]] result<std::optional<seconds>> try_retry_after(priority of = priority::gate_default,
-                                                                 whole weight = 1) const noexcept {
+                                                                 whole weight = 1) const noexcept
+    {
         double wait = -1.0;
         const status asked(
             tidegate_retry_after(handle(), static_cast<std::int32_t>(of), weight.get(), &wait));
@@ -928,12 +1011,14 @@ public:
 
     /// Sets the most weight that may be in flight, 0 to 2147483647. Once this has returned, nothing is
     /// admitted above it; what is inside stays. `cause` is for the gate's history.
-    status try_set_limit(whole limit, const char *cause = nullptr) const noexcept {
+    status try_set_limit(whole limit, const char *cause = nullptr) const noexcept
+    {
         return status(tidegate_set_limit_cause(handle(), limit.get(), cause));
     }
 
     /// Sets all thresholds; those that are not named become the gate's default.
-    status try_set_thresholds(const thresholds &by_priority) const noexcept {
+    status try_set_thresholds(const thresholds &by_priority) const noexcept
+    {
         if (!by_priority.wrong_.empty()) {
             return status(TIDEGATE_ERR_ARGUMENT);
         }
@@ -941,29 +1026,28 @@ public:
     }
 
     /// Switches dry run off (true) or on (false).
-    status try_set_enforce(bool enforce) const noexcept {
+    status try_set_enforce(bool enforce) const noexcept
+    {
         return status(tidegate_set_enforce(handle(), enforce));
     }
 
     /// Closes the gate for good: nothing is admitted any more, and what is inside leaves in its own time.
-    status try_close() const noexcept {
-        return status(tidegate_close(handle()));
-    }
+    status try_close() const noexcept { return status(tidegate_close(handle())); }
 
     /// Closes the gate and waits until everything inside has left, at most `timeout`, in whole milliseconds,
     /// rounded up. Reason `timeout` when something still is. A negative time is an error and closes nothing.
     template <class Rep, class Period>
-    status try_drain(std::chrono::duration<Rep, Period> timeout) const noexcept {
+    status try_drain(std::chrono::duration<Rep, Period> timeout) const noexcept
+    {
         return status(tidegate_drain(handle(), detail::milliseconds(timeout)));
     }
 
     /// Closes the gate and waits until everything inside has left, as long as it takes.
-    status try_drain() const noexcept {
-        return status(tidegate_drain(handle(), TIDEGATE_FOREVER));
-    }
+    status try_drain() const noexcept { return status(tidegate_drain(handle(), TIDEGATE_FOREVER)); }
 
     /// Reads all counters.
-    [[nodiscard]] result<tidegate::stats> try_stats() const noexcept {
+    [[nodiscard]] result<tidegate::stats> try_stats() const noexcept
+    {
         tidegate_stats raw = TIDEGATE_STATS_INIT;
         const status done(tidegate_get_stats(handle(), &raw));
         if (!done.ok()) {
@@ -974,7 +1058,8 @@ public:
 
     /// How long permits of a priority were held: what a share `q` (0 to 1) of them did not exceed, within 1.6
     /// %; outcome `ignore` left out. None without timing, or where nothing was measured yet.
-    [[nodiscard]] result<std::optional<seconds>> try_latency(priority of, double q) const noexcept {
+    [[nodiscard]] result<std::optional<seconds>> try_latency(priority of, double q) const noexcept
+    {
         double held = -1.0;
         const status done(tidegate_latency(handle(), static_cast<std::int32_t>(of), q, &held));
         if (!done.ok()) {
@@ -984,19 +1069,16 @@ public:
     }
 
     /// The weight in flight: one load. Negative, an error's number, for a handle that was moved away.
-    [[nodiscard]] std::int64_t in_flight() const noexcept {
-        return tidegate_in_flight(handle());
-    }
+    [[nodiscard]] std::int64_t in_flight() const noexcept { return tidegate_in_flight(handle()); }
 
     /// The most weight that may be in flight. Negative, an error's number, for a handle that was moved away.
-    [[nodiscard]] std::int64_t limit() const noexcept {
-        return tidegate_limit(handle());
-    }
+    [[nodiscard]] std::int64_t limit() const noexcept { return tidegate_limit(handle()); }
 
 #ifndef TIDEGATE_NO_EXCEPTIONS
     /// As `try_retry_after`. Throws `config_error`.
     [[nodiscard]] std::optional<seconds> retry_after(priority of = priority::gate_default,
-                                                     whole weight = 1) const {
+                                                     whole weight = 1) const
+    {
         const auto asked = try_retry_after(of, weight);
         if (!asked) {
             detail::refused_request(asked.error(), of, weight).raise();
@@ -1005,7 +1087,8 @@ public:
     }
 
     /// As `try_set_limit`. Throws `config_error`.
-    void set_limit(whole limit, const char *cause = nullptr) const {
+    void set_limit(whole limit, const char *cause = nullptr) const
+    {
         const status done = try_set_limit(limit, cause);
         if (done.code() == TIDEGATE_ERR_ARGUMENT) {
             detail::outside("limit", 0, limit).raise();
@@ -1014,7 +1097,8 @@ public:
     }
 
     /// As `try_set_thresholds`. Throws `config_error`.
-    void set_thresholds(const thresholds &by_priority) const {
+    void set_thresholds(const thresholds &by_priority) const
+    {
         if (!by_priority.wrong_.empty()) {
             failure{status(TIDEGATE_ERR_ARGUMENT), by_priority.wrong_}.raise();
         }
@@ -1022,18 +1106,15 @@ public:
     }
 
     /// As `try_set_enforce`.
-    void set_enforce(bool enforce) const {
-        check(try_set_enforce(enforce));
-    }
+    void set_enforce(bool enforce) const { check(try_set_enforce(enforce)); }
 
     /// As `try_close`.
-    void close() const {
-        check(try_close());
-    }
+    void close() const { check(try_close()); }
 
     /// As `try_drain`: whether everything has left in time. Throws `config_error` for a negative time.
     template <class Rep, class Period>
-    bool drain(std::chrono::duration<Rep, Period> timeout) const {
+    bool drain(std::chrono::duration<Rep, Period> timeout) const
+    {
         const status done = try_drain(timeout);
         if (done.code() == TIDEGATE_ERR_ARGUMENT) {
             failure{done, "a timeout must not be negative or NaN"}.raise();
@@ -1043,17 +1124,14 @@ public:
     }
 
     /// As `try_drain`.
-    void drain() const {
-        check(try_drain());
-    }
+    void drain() const { check(try_drain()); }
 
     /// As `try_stats`.
-    [[nodiscard]] tidegate::stats stats() const {
-        return try_stats().value();
-    }
+    [[nodiscard]] tidegate::stats stats() const { return try_stats().value(); }
 
     /// As `try_latency`. Throws `config_error` for a `q` that is not from 0 to 1.
-    [[nodiscard]] std::optional<seconds> latency(priority of, double q) const {
+    [[nodiscard]] std::optional<seconds> latency(priority of, double q) const
+    {
         return try_latency(of, q).value();
     }
 #endif
@@ -1061,12 +1139,11 @@ public:
 private:
     explicit gate(tidegate_gate *made) : handle_(made, tidegate_gate_free) {}
 
-    const tidegate_gate *handle() const noexcept {
-        return handle_.get();
-    }
+    const tidegate_gate *handle() const noexcept { return handle_.get(); }
 
 #ifndef TIDEGATE_NO_EXCEPTIONS
-    static void check(status done) {
+    static void check(status done)
+    {
         if (done.is_error()) {
             done.raise();
         }
@@ -1080,25 +1157,27 @@ private:
 
 /// What `gate::guard` makes.
 template <class Body>
-class guarded {
+class guarded
+{
 public:
     /// See `gate::guard`.
     guarded(tidegate::gate gate, Body body, priority of, whole weight)
-        : gate_(std::move(gate)),
-          body_(std::move(body)),
-          priority_(of),
-          weight_(weight) {}
+        : gate_(std::move(gate)), body_(std::move(body)), priority_(of), weight_(weight)
+    {
+    }
 
     /// Calls the body with a permit held.
     template <class... Arguments>
-    decltype(auto) operator()(Arguments &&...arguments) {
+    decltype(auto) operator()(Arguments &&...arguments)
+    {
         const permit held = gate_.admit(priority_, weight_);
         return std::invoke(body_, std::forward<Arguments>(arguments)...);
     }
 
     /// Calls the body with a permit held.
     template <class... Arguments>
-    decltype(auto) operator()(Arguments &&...arguments) const {
+    decltype(auto) operator()(Arguments &&...arguments) const
+    {
         const permit held = gate_.admit(priority_, weight_);
         return std::invoke(body_, std::forward<Arguments>(arguments)...);
     }

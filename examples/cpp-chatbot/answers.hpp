@@ -13,7 +13,8 @@
 
 /// A problem document (RFC 9457) as the answer.
 inline void answer_problem(httplib::Response &response, int status, std::string_view type,
-                           std::string_view title, std::string_view more = "") {
+                           std::string_view title, std::string_view more = "")
+{
     response.status = status;
     response.set_content(R"({"type": ")" + std::string(type) + R"(", "title": ")" + std::string(title) +
                              R"(", "status": )" + std::to_string(status) + std::string(more) + "}",
@@ -23,7 +24,8 @@ inline void answer_problem(httplib::Response &response, int status, std::string_
 /// Whole seconds for a Retry-After, rounded up, so that nobody returns too early: 1 for what is unknown, a
 /// minute for what is for ever. Up to half of it again comes on top, or those who were shed together would
 /// come back together.
-inline int jittered(std::optional<tidegate::seconds> wait) {
+inline int jittered(std::optional<tidegate::seconds> wait)
+{
     constexpr double a_minute = 60;
     constexpr double a_day = 24 * 60 * a_minute;
     double seconds = 1;
@@ -39,7 +41,8 @@ inline int jittered(std::optional<tidegate::seconds> wait) {
 
 /// 503: come back later. The numbers of the gate stay inside.
 inline void answer_busy(httplib::Response &response, std::optional<tidegate::seconds> wait,
-                        std::string_view reason) {
+                        std::string_view reason)
+{
     const std::string seconds = std::to_string(jittered(wait));
     response.set_header("Retry-After", seconds);
     answer_problem(response, 503,

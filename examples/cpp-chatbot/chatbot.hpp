@@ -10,13 +10,15 @@
 #include "database.hpp"
 
 /// A chatbot that looks for context in the first `depth` messages ever written.
-class Chatbot {
+class Chatbot
+{
 public:
     Chatbot(Pool &pool, int depth) : pool_(pool), depth_(depth) {}
 
     /// What a language model would be given to answer the conversation's last message: one history read and
     /// one context search, which is the expensive query.
-    std::vector<std::string> context(int conversation) const {
+    std::vector<std::string> context(int conversation) const
+    {
         return pool_.with([&](Connection &connection) {
             auto found = connection.strings(history_, {std::to_string(conversation)});
             if (found.empty()) {
@@ -38,7 +40,8 @@ private:
         "ORDER BY (body LIKE $2)::int + (body LIKE $3)::int + (body LIKE $4)::int DESC, id DESC LIMIT 5";
 
     /// The three longest words, which say most about what a message is about.
-    static std::vector<std::string> search_terms(const std::string &message) {
+    static std::vector<std::string> search_terms(const std::string &message)
+    {
         std::istringstream text(message);
         std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
         std::stable_sort(words.begin(), words.end(),

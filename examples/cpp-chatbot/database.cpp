@@ -1,22 +1,26 @@
 #include "database.hpp"
 
-namespace {
+namespace
+{
 
 using Answer = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
-DatabaseError lost(const PGconn *session) {
+DatabaseError lost(const PGconn *session)
+{
     return {PQerrorMessage(session), "08006"};
 }
 
 }  // namespace
 
-Connection::Connection(const std::string &dsn) : session_(PQconnectdb(dsn.c_str()), PQfinish) {
+Connection::Connection(const std::string &dsn) : session_(PQconnectdb(dsn.c_str()), PQfinish)
+{
     if (PQstatus(session_.get()) != CONNECTION_OK) {
         throw lost(session_.get());
     }
 }
 
-std::vector<std::string> Connection::strings(const char *sql, std::initializer_list<std::string> parameters) {
+std::vector<std::string> Connection::strings(const char *sql, std::initializer_list<std::string> parameters)
+{
     std::vector<const char *> values;
     for (const std::string &parameter : parameters) {
         values.push_back(parameter.c_str());
@@ -38,20 +42,23 @@ std::vector<std::string> Connection::strings(const char *sql, std::initializer_l
     return found;
 }
 
-void Connection::mend() {
+void Connection::mend()
+{
     if (PQstatus(session_.get()) != CONNECTION_OK) {
         PQreset(session_.get());
     }
 }
 
-Pool::Pool(const std::string &dsn, std::size_t size) {
+Pool::Pool(const std::string &dsn, std::size_t size)
+{
     for (std::size_t n = 0; n < size; ++n) {
         all_.push_back(std::make_unique<Connection>(dsn));
         idle_.push_back(all_.back().get());
     }
 }
 
-Connection *Pool::take() {
+Connection *Pool::take()
+{
     std::unique_lock lock(mutex_);
     returned_.wait(lock, [this] { return !idle_.empty(); });
     Connection *connection = idle_.back();
@@ -61,7 +68,8 @@ Connection *Pool::take() {
     return connection;
 }
 
-void Pool::put(Connection *connection) {
+void Pool::put(Connection *connection)
+{
     {
         const std::lock_guard lock(mutex_);
         idle_.push_back(connection);

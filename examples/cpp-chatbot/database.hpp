@@ -13,11 +13,13 @@
 #include <libpq-fe.h>
 
 /// What the database said instead of an answer.
-class DatabaseError : public std::runtime_error {
+class DatabaseError : public std::runtime_error
+{
 public:
     DatabaseError(const std::string &message, std::string sqlstate)
-        : std::runtime_error(message),
-          sqlstate_(std::move(sqlstate)) {}
+        : std::runtime_error(message), sqlstate_(std::move(sqlstate))
+    {
+    }
 
     /// Whether it said that it is too busy: a statement timed out, or there was no room for a session.
     bool overload() const { return sqlstate_ == "57014" || sqlstate_ == "53300"; }
@@ -27,7 +29,8 @@ private:
 };
 
 /// One session.
-class Connection {
+class Connection
+{
 public:
     explicit Connection(const std::string &dsn);
 
@@ -42,13 +45,15 @@ private:
 };
 
 /// As many sessions as there are for all threads. Who finds none waits for one.
-class Pool {
+class Pool
+{
 public:
     Pool(const std::string &dsn, std::size_t size);
 
     /// Calls `use` with a session.
     template <class Use>
-    auto with(Use use) {
+    auto with(Use use)
+    {
         const Lease lease(*this);
         return use(*lease.connection);
     }

@@ -17,7 +17,8 @@
 
 using Work = std::function<void()>;
 
-class Door {
+class Door
+{
 public:
     virtual ~Door() = default;
 
@@ -29,11 +30,13 @@ public:
 };
 
 /// The gate: the last quarter of the limit is kept for essential requests.
-class GateDoor : public Door {
+class GateDoor : public Door
+{
 public:
     explicit GateDoor(int limit) : gate_("db", limit) {}
 
-    void pass(tidegate::priority priority, httplib::Response &response, const Work &work) override {
+    void pass(tidegate::priority priority, httplib::Response &response, const Work &work) override
+    {
         auto permit = gate_.try_admit(priority);
         if (!permit) {
             const tidegate::shed &shed = permit.error();
@@ -55,11 +58,13 @@ private:
 };
 
 /// A plain counter: at most `limit` inside, whoever comes first.
-class SemaphoreDoor : public Door {
+class SemaphoreDoor : public Door
+{
 public:
     explicit SemaphoreDoor(int limit) : places_(limit) {}
 
-    void pass(tidegate::priority, httplib::Response &response, const Work &work) override {
+    void pass(tidegate::priority, httplib::Response &response, const Work &work) override
+    {
         if (!places_.try_acquire()) {
             answer_busy(response, std::nullopt, "limit");
             return;
@@ -78,12 +83,14 @@ private:
 };
 
 /// As backends are by default: everybody may come in.
-class OpenDoor : public Door {
+class OpenDoor : public Door
+{
 public:
     void pass(tidegate::priority, httplib::Response &, const Work &work) override { work(); }
 };
 
-inline std::unique_ptr<Door> make_door(const std::string &name, int limit) {
+inline std::unique_ptr<Door> make_door(const std::string &name, int limit)
+{
     if (name == "tidegate") {
         return std::make_unique<GateDoor>(limit);
     }

@@ -26,7 +26,8 @@
 #include "doors.hpp"
 #include "options.hpp"
 
-namespace {
+namespace
+{
 
 // Threads that are free to say no when all that may be inside are. The server's threads are a queue before
 // the gate: a request that waits there for a thread is not turned away, it is kept waiting.
@@ -34,16 +35,19 @@ constexpr int spare_threads = 8;
 
 constexpr std::chrono::seconds patience_at_the_end(10);
 
-int threads(const Options &options) {
+int threads(const Options &options)
+{
     return options.door == "none" ? options.threads : options.limit + spare_threads;
 }
 
-tidegate::priority priority_of(const httplib::Request &request, tidegate::priority by_route) {
+tidegate::priority priority_of(const httplib::Request &request, tidegate::priority by_route)
+{
     const auto asked = tidegate::priority_from(request.get_header_value("X-Priority"));
     return std::max(by_route, asked.value_or(by_route));  // the larger number is the less important
 }
 
-void answer_error(const httplib::Request &, httplib::Response &response, std::exception_ptr thrown) {
+void answer_error(const httplib::Request &, httplib::Response &response, std::exception_ptr thrown)
+{
     try {
         std::rethrow_exception(thrown);
     } catch (const std::exception &error) {
@@ -53,7 +57,8 @@ void answer_error(const httplib::Request &, httplib::Response &response, std::ex
 }
 
 /// Ends the process at once when standard input ends, whatever it is doing.
-void end_with_parent() {
+void end_with_parent()
+{
     std::thread([] {
         while (std::getchar() != EOF) {
         }
@@ -61,7 +66,8 @@ void end_with_parent() {
     }).detach();
 }
 
-void serve(const Options &options) {
+void serve(const Options &options)
+{
     const char *dsn = std::getenv("DATABASE_URL");
     if (dsn == nullptr) {
         throw std::invalid_argument("DATABASE_URL is not set");
@@ -131,7 +137,8 @@ void serve(const Options &options) {
 
 }  // namespace
 
-int main(int count, char **words) {
+int main(int count, char **words)
+{
     try {
         serve(Options::parse(count, words));
         return 0;

@@ -23,7 +23,8 @@ struct Options {
     /// Whether to end at once when standard input ends: for a parent process.
     bool with_parent = false;
 
-    static Options parse(int count, char **words) {
+    static Options parse(int count, char **words)
+    {
         Options options;
         for (int n = 1; n < count; ++n) {
             const std::string_view name = words[n];
@@ -45,7 +46,8 @@ struct Options {
     }
 
 private:
-    int &number(std::string_view name) {
+    int &number(std::string_view name)
+    {
         if (name == "--port")
             return port;
         if (name == "--limit")
@@ -59,7 +61,8 @@ private:
         throw std::invalid_argument("unknown option " + std::string(name));
     }
 
-    static int whole(std::string_view name, std::string_view text) {
+    static int whole(std::string_view name, std::string_view text)
+    {
         int number = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         const int least = name == "--port" ? 0 : 1;

@@ -4,30 +4,33 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace
+{
 
-auto &tests() {
+auto &tests()
+{
     static std::vector<std::pair<const char *, void (*)()>> tests;
     return tests;
 }
 
 }  // namespace
 
-check::Registered::Registered(const char *name, void (*body)()) {
+check::Registered::Registered(const char *name, void (*body)())
+{
     tests().emplace_back(name, body);
 }
 
-int main() {
+int main()
+{
     int failed = 0;
     for (const auto &[name, body] : tests()) {
-        std::cout << name << std::endl;
         try {
             body();
+            std::cout << "ok       " << name << std::endl;  // flushed: a test may fork
         } catch (const std::exception &error) {
-            std::cout << "    " << error.what() << '\n';
+            std::cout << "    " << error.what() << "\nFAILED   " << name << std::endl;
             ++failed;
         }
     }
-    std::cout << tests().size() << " tests, " << failed << " failed\n";
-    return failed == 0 && !tests().empty() ? 0 : 1;
+    return failed > 0 || tests().empty() ? 1 : 0;
 }

@@ -2,14 +2,16 @@
 // all.
 #pragma once
 
-#include <functional>
+#include <algorithm>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 #include <tidegate.hpp>
 
-namespace check {
+namespace check
+{
 
 struct Registered {
     Registered(const char *name, void (*body)());
@@ -19,22 +21,32 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-inline void that(bool holds, const std::string &what, const char *file, int line) {
+inline void that(bool holds, const std::string &what, const char *file, int line)
+{
     if (!holds) {
         throw Failure(std::string(file) + ":" + std::to_string(line) + ": " + what);
     }
 }
 
 template <class A, class B>
-void equal(const A &found, const B &wanted, const std::string &what, const char *file, int line) {
+void equal(const A &found, const B &wanted, const std::string &what, const char *file, int line)
+{
     std::ostringstream text;
     text << what << " is " << found << ", not " << wanted;
     that(found == wanted, text.str(), file, line);
 }
 
+/// How much of a test's work to do, by TIDEGATE_TEST_PERCENT: less under valgrind, more in a soak.
+inline int scaled(int work)
+{
+    const char *percent = std::getenv("TIDEGATE_TEST_PERCENT");
+    return percent == nullptr ? work : std::max(1, static_cast<int>(work * std::atol(percent) / 100));
+}
+
 /// What `body` says when it throws an `Error`.
 template <class Error, class Body>
-std::string thrown(Body body) {
+std::string thrown(Body body)
+{
     try {
         body();
     } catch (const Error &error) {
@@ -44,7 +56,8 @@ std::string thrown(Body body) {
 }
 
 /// Nothing is inside, and all that was admitted was released.
-inline void at_rest(const tidegate::gate &gate) {
+inline void at_rest(const tidegate::gate &gate)
+{
     const auto stats = gate.stats();
     std::uint64_t admitted = 0;
     std::uint64_t released = 0;

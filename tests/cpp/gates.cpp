@@ -8,14 +8,16 @@
 using namespace tidegate;
 using namespace std::chrono_literals;
 
-namespace {
+namespace
+{
 
 const std::string limit_rule = "limit must be a whole number from 0 to 2147483647, got ";
 const std::string weight_rule = "weight must be a whole number from 1 to 2147483647, got ";
 
 }  // namespace
 
-TEST(what_is_wrong_with_a_configuration_is_told_in_words) {
+TEST(what_is_wrong_with_a_configuration_is_told_in_words)
+{
     const auto text = [](const config &from) { return check::thrown<config_error>([&] { gate g(from); }); };
     CHECK_EQ(text(config("db", -1)), limit_rule + "-1");
     CHECK_EQ(text(config("db", 2147483648)), limit_rule + "2147483648");
@@ -44,7 +46,8 @@ TEST(what_is_wrong_with_a_configuration_is_told_in_words) {
         0);
 }
 
-TEST(without_exceptions_it_is_told_as_a_value) {
+TEST(without_exceptions_it_is_told_as_a_value)
+{
     const auto made = gate::make(config("db", -1));
     CHECK(!made);
     CHECK_EQ(made.error().status.code(), TIDEGATE_ERR_ARGUMENT);
@@ -54,7 +57,8 @@ TEST(without_exceptions_it_is_told_as_a_value) {
     CHECK_EQ(good->limit(), 3);
 }
 
-TEST(a_gate_is_what_its_configuration_says) {
+TEST(a_gate_is_what_its_configuration_says)
+{
     const gate db(config("d\xc3\xa9p\xc3\xb4t/1", 20)
                       .set_thresholds(
                           thresholds().share(priority::sheddable_plus, 0.5).reserve(priority::sheddable, 15))
@@ -71,7 +75,8 @@ TEST(a_gate_is_what_its_configuration_says) {
     CHECK(!stats.enforce && stats.timing && !stats.closed);
 }
 
-TEST(a_shed_says_why) {
+TEST(a_shed_says_why)
+{
     const gate db("db", 4);
     const auto heavy = db.admit(priority::critical, 3);
     const auto shed = db.try_admit(priority::sheddable);
@@ -93,7 +98,8 @@ TEST(a_shed_says_why) {
     CHECK(check::thrown<error>([&] { (void)db.admit(); }).find("gate 'db' full") == 0);
 }
 
-TEST(a_shed_error_outlives_its_gate) {
+TEST(a_shed_error_outlives_its_gate)
+{
     std::exception_ptr kept;
     try {
         const gate db("short", 1);
@@ -111,7 +117,8 @@ TEST(a_shed_error_outlives_its_gate) {
     }
 }
 
-TEST(numbers_outside_their_rule_are_errors_and_change_nothing) {
+TEST(numbers_outside_their_rule_are_errors_and_change_nothing)
+{
     const gate db("db", 10);
     for (const whole wrong :
          {whole(-1), whole(2147483648), whole(4294967296), whole(4294967301), whole(std::uint64_t{1} << 63),
@@ -140,7 +147,8 @@ TEST(numbers_outside_their_rule_are_errors_and_change_nothing) {
     CHECK_EQ(db.admit(priority::critical, largest).weight(), largest);
 }
 
-TEST(thresholds_of_a_gate_in_use) {
+TEST(thresholds_of_a_gate_in_use)
+{
     const gate db("db", 100);
     db.set_thresholds(thresholds().share(priority::sheddable, 0.5).reserve(priority::sheddable_plus, 20));
     CHECK_EQ(db.stats().thresholds[priority::sheddable], 50U);
@@ -157,7 +165,8 @@ TEST(thresholds_of_a_gate_in_use) {
     CHECK_EQ(db.stats().thresholds[priority::sheddable], 75U);
 }
 
-TEST(dry_run_lets_in_and_counts) {
+TEST(dry_run_lets_in_and_counts)
+{
     const gate db("db", 1);
     db.set_enforce(false);
     const auto inside = db.admit();
@@ -170,7 +179,8 @@ TEST(dry_run_lets_in_and_counts) {
     CHECK(!db.try_admit());
 }
 
-TEST(every_attempt_is_counted_once) {
+TEST(every_attempt_is_counted_once)
+{
     const gate db("db", 2);
     {
         const auto one = db.admit();
@@ -192,7 +202,8 @@ TEST(every_attempt_is_counted_once) {
     check::at_rest(db);
 }
 
-TEST(a_closed_gate_sheds_and_drains) {
+TEST(a_closed_gate_sheds_and_drains)
+{
     const gate db("db", 2);
     auto inside = db.admit();
     CHECK(!db.drain(0ms));
@@ -209,7 +220,8 @@ TEST(a_closed_gate_sheds_and_drains) {
     check::at_rest(db);
 }
 
-TEST(a_wrong_timeout_closes_nothing) {
+TEST(a_wrong_timeout_closes_nothing)
+{
     const gate db("db", 1);
     for (const seconds wrong :
          {seconds(-1), seconds(-1e-9), seconds(-0.001), seconds(std::nan("")), -never}) {
@@ -222,7 +234,8 @@ TEST(a_wrong_timeout_closes_nothing) {
     CHECK(db.drain(never));
 }
 
-TEST(retry_after_is_known_unknown_or_never) {
+TEST(retry_after_is_known_unknown_or_never)
+{
     const gate db("db", 1);
     CHECK(db.retry_after() == seconds(0));
     CHECK(db.retry_after(priority::critical, 2) == never);
@@ -232,7 +245,8 @@ TEST(retry_after_is_known_unknown_or_never) {
     CHECK(!db.try_retry_after(priority::critical, 0).has_value());
 }
 
-TEST(latency_is_measured_where_asked_for) {
+TEST(latency_is_measured_where_asked_for)
+{
     const gate plain("plain", 1);
     plain.run([] {});
     CHECK(!plain.latency(priority::critical, 0.5));
@@ -247,7 +261,8 @@ TEST(latency_is_measured_where_asked_for) {
     CHECK(timed.try_latency(priority::gate_default, 0.5).error().is_error());
 }
 
-TEST(copies_are_the_same_gate) {
+TEST(copies_are_the_same_gate)
+{
     gate one("db", 1);
     const gate two = one;
     const auto inside = one.admit();
@@ -259,7 +274,8 @@ TEST(copies_are_the_same_gate) {
     CHECK_EQ(one.limit(), 5);
 }
 
-TEST(a_handle_that_was_moved_away_answers_with_errors) {
+TEST(a_handle_that_was_moved_away_answers_with_errors)
+{
     gate from("db", 1);
     const gate to = std::move(from);
     CHECK_EQ(to.limit(), 1);

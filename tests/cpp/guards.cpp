@@ -7,19 +7,22 @@
 
 using namespace tidegate;
 
-namespace {
+namespace
+{
 
 struct Boom : std::runtime_error {
     Boom() : std::runtime_error("boom") {}
 };
 
-int plus_one(int number) {
+int plus_one(int number)
+{
     return number + 1;
 }
 
 }  // namespace
 
-TEST(run_holds_a_permit_while_the_body_runs) {
+TEST(run_holds_a_permit_while_the_body_runs)
+{
     const gate db("db", 5);
     CHECK_EQ(db.run([&] { return db.in_flight(); }), 1);
     CHECK_EQ(db.run(priority::sheddable, [&] { return db.in_flight(); }), 1);
@@ -28,7 +31,8 @@ TEST(run_holds_a_permit_while_the_body_runs) {
     check::at_rest(db);
 }
 
-TEST(run_returns_what_the_body_returns) {
+TEST(run_returns_what_the_body_returns)
+{
     const gate db("db", 1);
     int number = 7;
     int &same = db.run([&]() -> int & { return number; });
@@ -38,7 +42,8 @@ TEST(run_returns_what_the_body_returns) {
     db.run([] {});
 }
 
-TEST(a_body_that_throws_frees_the_permit_and_its_exception_comes_out) {
+TEST(a_body_that_throws_frees_the_permit_and_its_exception_comes_out)
+{
     const gate db("db", 1);
     const Boom *thrown = nullptr;
     try {
@@ -64,7 +69,8 @@ TEST(a_body_that_throws_frees_the_permit_and_its_exception_comes_out) {
     check::at_rest(db);
 }
 
-TEST(a_body_may_say_what_it_came_to) {
+TEST(a_body_may_say_what_it_came_to)
+{
     const gate db("db", 1);
     db.run([](permit &held) { held.set_outcome(outcome::overload); });
     db.run([](permit &held) { held.release(outcome::ignore); });
@@ -72,7 +78,8 @@ TEST(a_body_may_say_what_it_came_to) {
     CHECK_EQ(db.stats().released[outcome::ignore], 1U);
 }
 
-TEST(a_full_gate_runs_no_body) {
+TEST(a_full_gate_runs_no_body)
+{
     const gate db("db", 1);
     const auto inside = db.admit();
     bool ran = false;
@@ -81,7 +88,8 @@ TEST(a_full_gate_runs_no_body) {
     CHECK(!ran);
 }
 
-TEST(runs_nest) {
+TEST(runs_nest)
+{
     const gate db("db", 2);
     CHECK_EQ(db.run([&] { return db.run([&] { return db.in_flight(); }); }), 2);
     try {
@@ -92,7 +100,8 @@ TEST(runs_nest) {
     check::at_rest(db);
 }
 
-TEST(guard_makes_a_function_that_holds_a_permit_for_each_call) {
+TEST(guard_makes_a_function_that_holds_a_permit_for_each_call)
+{
     const gate db("db", 1);
     const auto guarded = db.guard(plus_one);
     CHECK_EQ(guarded(1), 2);
@@ -102,7 +111,8 @@ TEST(guard_makes_a_function_that_holds_a_permit_for_each_call) {
     CHECK(!check::thrown<shed_error>([&] { guarded(1); }).empty());
 }
 
-TEST(a_guarded_function_throws_what_it_throws) {
+TEST(a_guarded_function_throws_what_it_throws)
+{
     const gate db("db", 1);
     const auto guarded = db.guard([](const std::string &) { throw Boom(); }, priority::sheddable);
     for (int round = 0; round < 3; ++round) {
@@ -113,7 +123,8 @@ TEST(a_guarded_function_throws_what_it_throws) {
     CHECK_EQ(db.stats().admitted[priority::sheddable], 3U);
 }
 
-TEST(a_guarded_function_keeps_the_gate) {
+TEST(a_guarded_function_keeps_the_gate)
+{
     std::function<int(int)> kept;
     {
         const gate db("short", 1);
@@ -123,7 +134,8 @@ TEST(a_guarded_function_keeps_the_gate) {
     CHECK_EQ(kept(10), 12);
 }
 
-TEST(a_guarded_function_takes_and_returns_what_cannot_be_copied) {
+TEST(a_guarded_function_takes_and_returns_what_cannot_be_copied)
+{
     const gate db("db", 2);
     auto guarded = db.guard([](std::unique_ptr<int> number) { return number; }, priority::critical, 2);
     CHECK_EQ(*guarded(std::make_unique<int>(4)), 4);

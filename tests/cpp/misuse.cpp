@@ -1,7 +1,8 @@
 // What must not compile: each MISUSE is one mistake, and 0 is the same program without one.
 #include <tidegate.hpp>
 
-int main() {
+int main()
+{
     const tidegate::gate db("db", 1);
     auto permit = db.admit();
 #if MISUSE == 1

@@ -10,7 +10,8 @@ using namespace std::chrono_literals;
     if (!(holds))                                                                                            \
     return std::printf("%s:%d: %s\n", __FILE__, __LINE__, #holds), 1
 
-int main() {
+int main()
+{
     const auto wrong = gate::make(config("db", -1));
     CHECK(!wrong && wrong.error().status.code() == TIDEGATE_ERR_ARGUMENT);
     CHECK(wrong.error().message == "limit must be a whole number from 0 to 2147483647, got -1");

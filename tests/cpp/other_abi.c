@@ -3,6 +3,7 @@
 
 uint32_t tidegate_abi_version(void);
 
-uint32_t tidegate_abi_version(void) {
+uint32_t tidegate_abi_version(void)
+{
     return 999;
 }

@@ -17,7 +17,8 @@ static_assert(!std::is_convertible_v<double, whole> && !std::is_convertible_v<fl
 static_assert(!std::is_convertible_v<bool, whole> && !std::is_convertible_v<priority, whole>);
 
 template <class Integer>
-constexpr std::int64_t as_whole(Integer number) {
+constexpr std::int64_t as_whole(Integer number)
+{
     return whole(number).get();
 }
 
@@ -29,7 +30,8 @@ static_assert(as_whole(std::uint64_t{1} << 63) == std::numeric_limits<std::int64
 static_assert(as_whole(std::numeric_limits<std::uint64_t>::max()) ==
               std::numeric_limits<std::int64_t>::max());
 
-TEST(names_are_those_of_every_language) {
+TEST(names_are_those_of_every_language)
+{
     CHECK_EQ(to_string(priority::critical_plus), "critical_plus");
     CHECK_EQ(to_string(priority::essential), "critical");
     CHECK_EQ(to_string(priority::sheddable_plus), "sheddable_plus");
@@ -47,7 +49,8 @@ TEST(names_are_those_of_every_language) {
     CHECK_EQ(to_string(static_cast<outcome>(3)), "unknown");
 }
 
-TEST(a_priority_has_a_name_and_back) {
+TEST(a_priority_has_a_name_and_back)
+{
     for (const priority each : priorities) {
         CHECK(priority_from(to_string(each)) == each);
     }
@@ -58,7 +61,8 @@ TEST(a_priority_has_a_name_and_back) {
     }
 }
 
-TEST(a_status_is_done_or_shed_or_an_error) {
+TEST(a_status_is_done_or_shed_or_an_error)
+{
     CHECK(status().ok() && !status().is_shed() && !status().is_error() && !status().reason());
     const status shed(TIDEGATE_SHED_PRIORITY);
     CHECK(!shed.ok() && shed.is_shed() && !shed.is_error());
@@ -69,12 +73,14 @@ TEST(a_status_is_done_or_shed_or_an_error) {
     CHECK(stale == status(TIDEGATE_ERR_STALE) && stale != shed);
 }
 
-TEST(never_is_never_reached) {
+TEST(never_is_never_reached)
+{
     CHECK(never > std::chrono::hours(24 * 365 * 1000));
     CHECK(never == seconds(never));
 }
 
-TEST(header_and_library_of_two_versions_are_told_apart) {
+TEST(header_and_library_of_two_versions_are_told_apart)
+{
     CHECK(!detail::abi_mismatch(TIDEGATE_ABI_VERSION));
     const auto mismatch = detail::abi_mismatch(9, 1);
     CHECK_EQ(mismatch->status.code(), TIDEGATE_ERR_VERSION);

@@ -2,7 +2,8 @@
 
 #include <iostream>
 
-int main() {
+int main()
+{
     try {
         const tidegate::gate db("db", 1);
         std::cout << db.run([&] { return db.in_flight(); }) << " inside, ";
