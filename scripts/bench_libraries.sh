@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the pairs of other languages and runs a command that times them: `scripts/bench_libraries.sh cargo bench`.
+# Compiles the pairs of other languages and runs a command that times them:
+# `scripts/bench_libraries.sh cargo bench`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -33,16 +33,29 @@ fill() {
     chmod 644 "$2"
 }
 
+# The static library as one object in which only our functions are global: a program that links a second
+# library with Rust in it would otherwise find Rust's own twice. What the compiler left of its own format goes.
+static_library() {
+    local object=$1/tidegate.o keep=bindings/c/symbols.txt roots
+    mapfile -t roots < <(sed 's/^/--undefined=/' "$keep")
+    ld -r --gc-sections "${roots[@]}" "$built/libtidegate.a" -o "$object"
+    objcopy --keep-global-symbols="$keep" --remove-section=.llvmbc --remove-section=.llvmcmd "$object"
+    rm -f "$1/libtidegate.a"
+    ar crs "$1/libtidegate.a" "$object"
+    rm "$object"
+    chmod 644 "$1/libtidegate.a"
+}
+
 install -m 644 include/tidegate.h "$root/include/"
 if [ -e include/tidegate.hpp ]; then
     install -m 644 include/tidegate.hpp "$root/include/"
 fi
-# The real name carries the version, the soname the ABI that programs ask for, the short name is for the linker.
+# The real name carries the version, the soname the ABI that programs ask for; the short one is the linker's.
 real=libtidegate.so.$abi.$version
 install -m 755 "$built/libtidegate.so" "$lib/$real"
 ln -sfn "$real" "$lib/libtidegate.so.$abi"
 ln -sfn "libtidegate.so.$abi" "$lib/libtidegate.so"
-install -m 644 "$built/libtidegate.a" "$lib/libtidegate.a"
+static_library "$lib"
 fill bindings/c/packaging/tidegate.pc.in "$lib/pkgconfig/tidegate.pc"
 fill bindings/c/packaging/tidegateConfig.cmake.in "$lib/cmake/tidegate/tidegateConfig.cmake"
 fill bindings/c/packaging/tidegateConfigVersion.cmake.in "$lib/cmake/tidegate/tidegateConfigVersion.cmake"

@@ -19,7 +19,7 @@ step() {
     fi
 }
 
-# program NAME COMMAND...: a program whose lines that begin with `ok` and `FAILED` are tests, each of which counts.
+# program NAME COMMAND...: a program whose lines that begin with `ok` and `FAILED` are tests; each counts.
 program() {
     local name=$1 code=0 good bad
     shift

@@ -266,6 +266,33 @@ static void names(void)
     CHECK_EQ(tidegate_gate_new(&config, "x", SIZE_MAX, &gate, NULL, 0), TIDEGATE_ERR_ARGUMENT);
 }
 
+/* Other languages pass what they have: nothing has to be aligned. */
+static void structs_that_are_not_aligned(void)
+{
+    char config[sizeof(tidegate_config) + 1], stats[sizeof(tidegate_stats) + 1];
+    char ppm[4 * sizeof(uint32_t) + 1], number[sizeof(uint64_t) + 1];
+    tidegate_config fine = TIDEGATE_CONFIG_INIT;
+    tidegate_stats read = TIDEGATE_STATS_INIT;
+    static const uint32_t shares[4] = {1000000, 500000, 500000, 500000};
+    uint64_t permit;
+    tidegate_gate *gate;
+    fine.limit = 2;
+    memcpy(config + 1, &fine, sizeof fine);
+    CHECK_EQ(tidegate_gate_new((void *)(config + 1), "x", 1, &gate, NULL, 0), TIDEGATE_ADMITTED);
+    memcpy(ppm + 1, shares, sizeof shares);
+    CHECK_EQ(tidegate_set_thresholds(gate, (void *)(ppm + 1)), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_try_admit(gate, TIDEGATE_PRIORITY_CRITICAL, 1, (void *)(number + 1)),
+             TIDEGATE_ADMITTED);
+    memcpy(&permit, number + 1, sizeof permit);
+    memcpy(stats + 1, &read, sizeof read);
+    CHECK_EQ(tidegate_get_stats(gate, (void *)(stats + 1)), TIDEGATE_ADMITTED);
+    memcpy(&read, stats + 1, sizeof read);
+    CHECK_EQ(read.thresholds[1], 1);
+    CHECK_EQ(read.in_flight, 1);
+    CHECK_EQ(tidegate_release(gate, permit, TIDEGATE_OUTCOME_SUCCESS), TIDEGATE_ADMITTED);
+    tidegate_gate_free(gate);
+}
+
 static void error_texts(void)
 {
     tidegate_config config = TIDEGATE_CONFIG_INIT;
@@ -319,6 +346,7 @@ int main(void)
     RUN(retry_after_and_latency);
     RUN(null_is_an_error_everywhere);
     RUN(structs_of_other_versions);
+    RUN(structs_that_are_not_aligned);
     RUN(names);
     RUN(error_texts);
     RUN(every_status_has_a_text);

@@ -38,9 +38,13 @@ soname_and_flags() {
         grep -q '^#define TIDEGATE_ABI_VERSION 1$' "$tree/include/tidegate.h"
 }
 
+# The names that nm lists, without those of an archive's members.
+names() {
+    "$@" | grep -v ':$' | cut -d' ' -f1 | LC_ALL=C sort
+}
+
 exports_nothing_else() {
-    diff -u bindings/c/symbols.txt \
-        <(nm --dynamic --defined-only --format=posix "$tree/lib/libtidegate.so" | cut -d' ' -f1 | LC_ALL=C sort)
+    names nm --dynamic --defined-only --format=posix "$tree/lib/libtidegate.so" | diff -u bindings/c/symbols.txt -
 }
 
 another_libdir() {
@@ -50,6 +54,18 @@ another_libdir() {
     local pc=$root/usr/lib/some-triplet/pkgconfig
     [ "$(realpath "$(PKG_CONFIG_PATH=$pc pkg-config --variable=includedir tidegate)")" = \
         "$(realpath "$root/usr/include")" ]
+}
+
+only_ours_is_global() {
+    names nm --extern-only --defined-only --format=posix "$tree/lib/libtidegate.a" | diff -u bindings/c/symbols.txt -
+}
+
+# Two static libraries with Rust in them, in one program.
+beside_other_rust() {
+    rustc --edition 2024 --crate-type staticlib -O tests/c/beside/other.rs -o "$out/libother.a" || return 1
+    # shellcheck disable=SC2086 # flags are words
+    "$CC" -std=c11 $warn -I"$tree/include" tests/c/beside/main.c -o "$out/beside" \
+        "$out/libother.a" "$tree/lib/libtidegate.a" -lpthread -ldl -lm && "$out/beside"
 }
 
 # Copied out of the repository, so that only the installed tree is there to be found.
@@ -77,6 +93,13 @@ cmake-shared() {
 
 cmake-static() {
     cmake_builds && ! ldd built/consumer | grep -q tidegate
+}
+
+# The program in docs/c.md, as it stands there.
+documented() {
+    sed -n '/^```c$/,/^```$/{/^```/!p}' docs/c.md >"$out/documented.c"
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    "$CC" -std=c11 $warn "$out/documented.c" -o "$out/documented" $(against "$tree/lib") && "$out/documented"
 }
 
 # --- the header --------------------------------------------------------------------------------
@@ -109,20 +132,23 @@ step "the library builds and installs" prepare
 [ "$failed" -eq 0 ] || { summary c; exit 1; }
 
 step "soname, unloading, links" soname_and_flags
+step "the static library's symbols are those of symbols.txt" only_ours_is_global
+step "two static libraries with Rust in one program" beside_other_rust
 step "the exported symbols are those of symbols.txt" exports_nothing_else
 
 headers "$CC" "" c99 c11 c17 c2x
-headers "$CXX" "-x c++" c++17 c++20 c++23
+headers "$CXX" "-x c++" c++17 c++20 c++2b
 for compiler in clang clang++; do
     if ! has $compiler; then
         skip "header, $compiler" "not installed"
     elif [ $compiler = clang ]; then
         headers clang "" c99 c11 c17 c2x
     else
-        headers clang++ "-x c++" c++17 c++20 c++23
+        headers clang++ "-x c++" c++17 c++20 c++2b
     fi
 done
 
+step "the program in docs/c.md" documented
 for name in basics numbers permits threads fork dlopen fuzz; do
     step "build $name" build $name "$tree/lib"
 done

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_core::limit_from;
 
 use crate::config::{Flag, TIDEGATE_THRESHOLD_PPM, thresholds, tidegate_threshold};
-use crate::entry::{Answer, guard, reference};
+use crate::entry::{Answer, guard, read, reference};
 use crate::gate::tidegate_gate;
 use crate::status::{Refusal, TIDEGATE_ERR_ARGUMENT, TIDEGATE_SHED_TIMEOUT, tidegate_status};
 
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn tidegate_set_thresholds(
     guard(|| unsafe {
         let gate = reference(gate)?;
         let share = |ppm: u32| tidegate_threshold { kind: TIDEGATE_THRESHOLD_PPM, value: ppm.into() };
-        set_thresholds(gate, &reference(ppm.cast::<[u32; 4]>())?.map(share))
+        set_thresholds(gate, &read(ppm.cast::<[u32; 4]>())?.map(share))
     })
 }
 
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn tidegate_set_threshold_kinds(
 ) -> tidegate_status {
     // SAFETY: the caller's promise, here and below.
     guard(|| unsafe {
-        set_thresholds(reference(gate)?, reference(thresholds.cast::<[tidegate_threshold; 4]>())?)
+        set_thresholds(reference(gate)?, &read(thresholds.cast::<[tidegate_threshold; 4]>())?)
     })
 }
 

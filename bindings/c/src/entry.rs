@@ -29,14 +29,27 @@ pub(crate) fn guard(body: impl FnOnce() -> Answer) -> tidegate_status {
     })
 }
 
-/// What a pointer from C points at.
+/// What a pointer points at that came from this library.
 ///
 /// # Safety
-/// It is NULL, or points at a live value that nobody changes meanwhile.
+/// It is NULL, or points at a live value.
 #[inline]
 pub(crate) unsafe fn reference<'a, T>(pointer: *const T) -> Answer<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or(TIDEGATE_ERR_NULL)
+}
+
+/// Copies what a pointer from C points at, which need not be aligned. For types of which any bytes make a value.
+///
+/// # Safety
+/// It is NULL, or points at a `T`.
+#[inline]
+pub(crate) unsafe fn read<T: Copy>(pointer: *const T) -> Answer<T> {
+    if pointer.is_null() {
+        return Err(TIDEGATE_ERR_NULL);
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { pointer.read_unaligned() })
 }
 
 /// Writes an answer through a pointer from C, which need not be aligned.

@@ -77,6 +77,8 @@ impl Slot {
 
     #[inline]
     fn write(&self, ticket: Ticket) {
+        // With the fence in `peek`: who sees a part of this ticket also sees that the one before had left.
+        fence(Ordering::Release);
         let [packed, since_ns] = ticket.to_bits();
         self.ticket[0].store(packed, Ordering::Relaxed);
         self.ticket[1].store(since_ns, Ordering::Relaxed);
@@ -84,13 +86,14 @@ impl Slot {
 }
 
 /// The permits of one gate that are out.
+#[repr(C, align(128))] // each lane has cache lines of its own
 pub(crate) struct Slots {
-    /// A power of two; a segment is published before the capacity that counts it.
-    capacity: AtomicU32,
-    /// Added to a slot's own generation.
-    base: u64,
     first: [Slot; FIRST],
     segments: [AtomicPtr<Slot>; SEGMENTS],
+    /// Added to a slot's own generation.
+    base: u64,
+    /// A power of two; a segment is published before the capacity that counts it.
+    capacity: AtomicU32,
 }
 
 /// A free slot of the calling thread's own lane.
@@ -463,5 +466,39 @@ mod tests {
             };
             assert!(first ^ second);
         }
+    }
+
+    #[test]
+    fn threads_with_and_without_lanes_lose_nothing() {
+        const THREADS: usize = 8;
+        let slots = Slots::new();
+        let crossing: Vec<_> = (0..64).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (slots, crossing) = (&slots, &crossing);
+                scope.spawn(move || {
+                    let own = (thread < THREADS / 2).then_some(thread);
+                    let mut draws = splitmix(thread as u64);
+                    for n in 0..20_000 {
+                        draws = splitmix(draws);
+                        let fresh = claim(slots, own, ticket(n)).unwrap();
+                        // Most are released by another thread than claimed them.
+                        let place = &crossing[draws as usize % crossing.len()];
+                        let taken = place.swap(fresh, Ordering::AcqRel);
+                        assert!(slots.peek(fresh).is_none_or(|ticket| ticket.to_bits() == [n, n + 1]));
+                        if taken != 0 {
+                            let [first, second] = released(slots, taken).unwrap();
+                            assert_eq!(first + 1, second, "a ticket in one piece");
+                            assert_eq!(released(slots, taken), None);
+                        }
+                    }
+                });
+            }
+        });
+        for place in crossing {
+            let left = place.into_inner();
+            assert!(left == 0 || released(&slots, left).is_some());
+        }
+        assert!(slots.none_out());
     }
 }
