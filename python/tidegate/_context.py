@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tidegate._names import Priority
 
-_current: ContextVar[Priority | None] = ContextVar("tidegate_priority", default=None)
+current: ContextVar[Priority | None] = ContextVar("tidegate_priority", default=None)
 
 
 class use_priority:  # noqa: N801 - reads as a statement: with use_priority("sheddable")
@@ -37,8 +37,8 @@ class use_priority:  # noqa: N801 - reads as a statement: with use_priority("she
     def __enter__(self) -> None:
         if self._token is not None:
             raise RuntimeError("this use_priority was already entered; make one for each block")
-        read_priority_from(_current)
-        self._token = _current.set(self._priority)
+        read_priority_from(current)
+        self._token = current.set(self._priority)
 
     def __exit__(
         self,
@@ -49,7 +49,7 @@ class use_priority:  # noqa: N801 - reads as a statement: with use_priority("she
         if self._token is None:
             return
         try:
-            _current.reset(self._token)
+            current.reset(self._token)
         except ValueError:
             # Some frameworks run the end of a block in a copy of the context it began in (FastAPI's
             # dependencies). The copy ends with the request, and the value with it.

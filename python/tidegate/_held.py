@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     _Mark = tuple[ref[Hold], _Owner | None]
     """A hold, and who alone may join it: a function to what `_who` says; None for the whole context."""
 
-_marks: ContextVar[tuple[_Mark, ...]] = ContextVar("tidegate_held", default=())
+marks: ContextVar[tuple[_Mark, ...]] = ContextVar("tidegate_held", default=())
 
 
 def joined(gate: Gate) -> Hold | None:
     """A further hold of the permit that the request has of this gate, or None."""
-    for mark, owner in _marks.get():
+    for mark, owner in marks.get():
         hold = mark()
         if hold is not None and hold.is_of(gate) and (owner is None or owner() == _who()):
             further = hold.join()
@@ -65,7 +65,7 @@ class marked:  # noqa: N801 - reads as a statement: with marked(hold)
         self._hold = hold
 
     def __enter__(self) -> None:
-        self._before = _marks.get()
+        self._before = marks.get()
         _mark(self._hold, None)
 
     def __exit__(
@@ -75,13 +75,13 @@ class marked:  # noqa: N801 - reads as a statement: with marked(hold)
         traceback: TracebackType | None,
     ) -> None:
         # Not by a token: a framework may run the end of a block in a copy of the context it began in.
-        _marks.set(self._before)
+        marks.set(self._before)
 
 
 def _mark(hold: Hold, owner: _Owner | None) -> None:
-    alive = [mark for mark in _marks.get() if (held := mark[0]()) is not None and not held.released]
+    alive = [mark for mark in marks.get() if (held := mark[0]()) is not None and not held.released]
     # A mark keeps nothing alive: a hold that an interrupt has lost is collected, and with it the permit.
-    _marks.set((*alive, (ref(hold), owner)))
+    marks.set((*alive, (ref(hold), owner)))
 
 
 def _who() -> object:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from tidegate._errors import ConfigError, Shed
 from tidegate.edge import HEALTH_PATHS, Edge, EdgeOptions, Request, TrustedHeader, shed_in
-from tidegate.http import shed_response
+from tidegate.http import check_status, shed_response
 
 if TYPE_CHECKING:
     from tidegate._native import Gate, Hold
@@ -35,15 +35,21 @@ class ShedMiddleware:
 
     Args:
         app: The application.
+        status: The HTTP status of a shed: 503 or 429.
+
+    Raises:
+        ConfigError: Another status.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, *, status: int = 503) -> None:
+        check_status(status)
         self._app = app
+        self._status = status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         if scope["type"] in ("http", "websocket"):
-            await _answer_sheds(self._app, scope, receive, send)
+            await _answer_sheds(self._app, scope, receive, send, self._status)
         else:
             await self._app(scope, receive, send)
 
@@ -139,7 +145,7 @@ def _route_path(scope: Scope) -> str:
     return path[len(root) :] if path.startswith(root + "/") else path
 
 
-async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send, status: int = 503) -> None:
+async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send, status: int) -> None:
     begun = ""  # the type of the first message that commits the server to an answer
 
     async def noting(message: Message) -> None:
@@ -157,7 +163,7 @@ async def _answer_sheds(app: App, scope: Scope, receive: Receive, send: Send, st
         if scope["type"] == "websocket" and begun in ("", "websocket.accept"):
             await _refuse_websocket(shed, scope, send, status, accepted=begun != "")
         elif begun == "":
-            await _send_response(shed, send, status, "http.response")
+            await _send_response(shed, scope, send, status, "http.response")
         else:
             raise
 
@@ -172,16 +178,16 @@ _COMMITTING = (
 
 async def _refuse_websocket(shed: Shed, scope: Scope, send: Send, status: int, *, accepted: bool) -> None:
     if not accepted and "websocket.http.response" in (scope.get("extensions") or {}):
-        await _send_response(shed, send, status, "websocket.http.response")
+        await _send_response(shed, scope, send, status, "websocket.http.response")
     else:
         # Before the handshake the server makes a 403 of this; there is no other way without the extension.
         reason = f"try again in {shed.retry_after_header} s"
         await send({"type": "websocket.close", "code": _TRY_AGAIN_LATER, "reason": reason})
 
 
-async def _send_response(shed: Shed, send: Send, status: int, kind: str) -> None:
+async def _send_response(shed: Shed, scope: Scope, send: Send, status: int, kind: str) -> None:
     status, headers, body = shed_response(shed, status)
     raw = [(name.lower().encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
     raw.append((b"content-length", b"%d" % len(body)))
     await send({"type": f"{kind}.start", "status": status, "headers": raw})
-    await send({"type": f"{kind}.body", "body": body})
+    await send({"type": f"{kind}.body", "body": b"" if scope.get("method") == "HEAD" else body})

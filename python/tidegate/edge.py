@@ -1,22 +1,24 @@
 """What every edge does, whatever protocol it speaks: ASGI, WSGI, Django.
 
 A request is told its priority, admitted, marked as holding its permit (so that what it does inside takes no
-second place of the same gate), and released once. Health checks have a small gate of their own: a full service
-is not a dead one, and a flood of health checks is a flood.
+second place of the same gate), and released once. Health checks have a small gate of their own: a full
+service is not a dead one, and a flood of health checks is a flood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, TypedDict
+from enum import Enum
+from typing import Any, TypedDict, TypeVar, cast
+from weakref import ref
 
-from tidegate._context import use_priority
-from tidegate._errors import ConfigError, Shed
-from tidegate._held import marked
+from tidegate._context import current
+from tidegate._errors import Shed
+from tidegate._held import marks
 from tidegate._names import Priority
-from tidegate._native import Gate, Hold
-from tidegate.http import ShedResponse, shed_response
+from tidegate._native import Gate, Hold, read_priority_from
+from tidegate.http import check_status
 from tidegate.priorities import PrioritySource, Request, TrustedHeader, priority_source
 
 __all__ = ["HEALTH_PATHS", "Edge", "EdgeOptions", "PrioritySource", "Request", "TrustedHeader"]
@@ -25,6 +27,8 @@ HEALTH_PATHS = ("/health", "/healthz", "/livez", "/readyz")
 HEALTH_LIMIT = 4
 
 _MAX_NAME_BYTES = 255
+
+Part = TypeVar("Part")
 
 
 class EdgeOptions(TypedDict, total=False):
@@ -43,9 +47,9 @@ class Edge:
         gate: The gate. Its limit holds for this process.
         priority: The priority of each request: a Priority or its name for all of them, a mapping from
             "METHOD /path/*" or "/path/*" to a priority, a `TrustedHeader`, a function from the framework's
-            request to a priority or None, or a sequence of these, of which the first that knows decides. Where
-            none does, the context and the gate's default decide. A name that is no priority, as a client may
-            send one, counts as "sheddable". Gates inside use the priority, too (``use_priority``).
+            request to a priority or None, or a sequence of these, of which the first that knows decides.
+            Where none does, the context and the gate's default decide. A name that is no priority, as a
+            client may send one, counts as "sheddable". Gates inside use it, too (``use_priority``).
         health_paths: Paths that do not ask the gate, compared exactly.
         health_limit: How many health checks may be in flight at once besides; further ones ask the gate, as
             "critical_plus".
@@ -67,36 +71,35 @@ class Edge:
     ) -> None:
         if isinstance(health_paths, str):
             raise TypeError("health_paths must be a collection of paths, got a str")
-        if status not in (429, 503):
-            raise ConfigError(f"status must be 503 or 429, got {status!r}")
+        check_status(status)
         self.gate = gate
         self.status = status
         self._priority_of = priority_source(priority)
         self._health_paths = frozenset(health_paths)
         self._health = Gate(_health_name(gate), health_limit)
 
-    @contextmanager
-    def admitted(self, request: Request, gate: Gate | None = None) -> Iterator[Hold]:
-        """Admits for the length of the block; its exception tells the outcome.
+    def enter(self, request: Request, gate: Gate | None = None) -> Entry:
+        """Admits a request; whoever calls this ends it.
 
         Args:
             request: Who asks.
             gate: Another gate than the edge's, as for websockets.
 
         Raises:
-            Shed: There is no room. The block is not entered.
+            Shed: There is no room.
         """
+        _forget_an_earlier_request()
         if gate is None and request.path in self._health_paths:
-            hold, priority = self._enter_health(), None
-        else:
-            priority = self._priority_of(request)
-            hold = Hold.enter(gate or self.gate, priority=priority)
-        with hold, marked(hold):
-            if priority is None:
-                yield hold
-            else:
-                with use_priority(priority):
-                    yield hold
+            return Entry(self._enter_health(), None)
+        priority = self._priority_of(request)
+        return Entry(Hold.enter(gate or self.gate, priority=priority), priority)
+
+    @contextmanager
+    def admitted(self, request: Request, gate: Gate | None = None) -> Generator[Hold]:
+        """`enter` for where one block spans the request; its exception tells the outcome."""
+        entry = self.enter(request, gate)
+        with entry.hold, entry.step():
+            yield entry.hold
 
     def _enter_health(self) -> Hold:
         try:
@@ -104,24 +107,103 @@ class Edge:
         except Shed:
             return Hold.enter(self.gate, priority=Priority.CRITICAL_PLUS)
 
-    def response(self, shed: Shed) -> ShedResponse:
-        """The answer to a request that was shed, by this gate or one inside."""
-        return shed_response(shed, self.status)
-
 
 class Entry:
-    """`Edge.admitted` for where no block spans the request: ended by a call, once."""
+    """A request inside: it holds its permit until `end`, and works in steps that a server calls one by one.
 
-    def __init__(self, edge: Edge, request: Request) -> None:
-        self._block = edge.admitted(request)
-        self._block.__enter__()
-        self._ended = False
+    Between the steps the server's context is as it was, whatever becomes of the request. Only the package's
+    own variables are exchanged: what else an application keeps there (Django its caches) stays there.
+
+    Args:
+        hold: Its permit.
+        priority: What gates inside use; None leaves it to the context.
+    """
+
+    def __init__(self, hold: Hold, priority: Priority | None) -> None:
+        self.hold = hold
+        marks, inherited = _values()
+        self._values = (*marks, (ref(self.hold), None)), priority or inherited
+        if priority is not None:
+            read_priority_from(current)
+
+    @contextmanager
+    def step(self) -> Generator[None]:
+        """Work on the request. An error that leaves the block ends it."""
+        outside = _values()
+        try:
+            _set_values(self._values)
+            yield
+        except BaseException as error:
+            self.end(error)
+            raise
+        finally:
+            self._values = _values()
+            _set_values(outside)
+
+    def run(self, work: Callable[[], object]) -> None:
+        """One step."""
+        with self.step():
+            work()
+
+    def steps(self, parts: Iterable[Part]) -> Generator[Part]:
+        """The parts of a body, each made in a step. An iteration that is cut short ends the request."""
+        with self.step():
+            iterator = iter(parts)
+        while True:
+            with self.step():
+                part = next(iterator, _End.END)
+            if part is _End.END:
+                return
+            try:
+                yield part
+            except GeneratorExit as error:
+                self.end(error)
+                raise
+
+    async def async_steps(self, parts: AsyncIterable[Part]) -> AsyncGenerator[Part]:
+        """`steps` of an asynchronous body."""
+        with self.step():
+            iterator = aiter(parts)
+        while True:
+            with self.step():
+                part = await anext(iterator, _End.END)
+            if part is _End.END:
+                return
+            try:
+                yield part
+            except GeneratorExit as error:
+                self.end(error)
+                raise
 
     def end(self, error: BaseException | None = None) -> None:
-        """Release. In the thread that the request runs in; a second call does nothing."""
-        if not self._ended:
-            self._ended = True
-            self._block.__exit__(type(error) if error else None, error, error and error.__traceback__)
+        """Release; the error, or None, tells the outcome. A second call does nothing."""
+        self.hold.end(error)
+
+
+class _End(Enum):
+    END = 0
+
+
+def _values() -> tuple[tuple[Any, ...], Priority | None]:
+    """What the context says of the request."""
+    return marks.get(), current.get()
+
+
+def _set_values(values: tuple[tuple[Any, ...], Priority | None]) -> None:
+    # In this order: a priority that an interrupt leaves behind has a mark beside it, which tells.
+    current.set(values[1])
+    marks.set(values[0])
+
+
+def _forget_an_earlier_request() -> None:
+    """Where connections are kept alive, a request may run in a copy of an earlier one's context.
+
+    The priority there is none of this request's. (asyncio copies the context when a server resumes reading:
+    cpython#140947. Seen with uvicorn, after an upload.)
+    """
+    edges = [mark() for mark, owner in marks.get() if owner is None]
+    if edges and all(hold is None or hold.released for hold in edges):
+        _set_values(((), None))
 
 
 def shed_in(error: BaseException) -> Shed | None:
@@ -129,7 +211,7 @@ def shed_in(error: BaseException) -> Shed | None:
     if isinstance(error, Shed):
         return error
     if isinstance(error, BaseExceptionGroup):
-        group: BaseExceptionGroup[Any] = error
+        group = cast("BaseExceptionGroup[BaseException]", error)
         if group.split(Shed)[1] is None:
             return shed_in(group.exceptions[0])
     return None

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
-    from tidegate._names import Priority
     from tidegate._native import Gate
+    from tidegate._types import PriorityLike
 
 
 def install(app: Starlette, gate: Gate | None = None, **options: Unpack[GateOptions]) -> None:
@@ -38,14 +38,14 @@ def install(app: Starlette, gate: Gate | None = None, **options: Unpack[GateOpti
         **options: See ``tidegate.asgi.GateMiddleware``.
 
     Raises:
-        RuntimeError: The application has started, or has a gate already.
+        RuntimeError: The application has started, or has this gate already.
         ConfigError: An option breaks its rule.
         TypeError: An option has the wrong type.
     """
     if app.middleware_stack is not None:
         raise RuntimeError("install() must be called before the application starts")
-    if gate is not None and any(each.cls is GateMiddleware for each in app.user_middleware):
-        raise RuntimeError("this application has a gate already: a second one would take a second place")
+    if gate is not None and any(each.kwargs.get("gate") is gate for each in app.user_middleware):
+        raise RuntimeError("this application has this gate already: a request would take a second place")
     status = options.get("status", 503)
 
     async def handle(connection: HTTPConnection, shed: Exception) -> Response:
@@ -61,11 +61,11 @@ def install(app: Starlette, gate: Gate | None = None, **options: Unpack[GateOpti
         # By name: earlier versions of FastAPI pass the application by name, too.
         app.add_middleware(GateMiddleware, gate=gate, **options)
     app.add_exception_handler(Shed, handle)
-    _put_outermost(app)
+    _put_outermost(app, status)
 
 
 def admitted(
-    gate: Gate, *, priority: Priority | str | None = None, weight: int = 1
+    gate: Gate, *, priority: PriorityLike | None = None, weight: int = 1
 ) -> Callable[[], AsyncIterator[Permit]]:
     """A dependency that holds a permit while the route runs: ``Depends(admitted(gate))``.
 
@@ -90,7 +90,7 @@ def admitted(
     return dependency
 
 
-def _put_outermost(app: Starlette) -> None:
+def _put_outermost(app: Starlette, status: int) -> None:
     """Answer the sheds of all middleware, also of what is added later.
 
     Otherwise they would reach Starlette's outermost layer, which answers with a 500 of its own. Whatever was
@@ -99,7 +99,7 @@ def _put_outermost(app: Starlette) -> None:
     build = app.build_middleware_stack
 
     def build_with_sheds_answered() -> ASGIApp:
-        app.user_middleware.insert(0, Middleware(ShedMiddleware))
+        app.user_middleware.insert(0, Middleware(ShedMiddleware, status=status))
         try:
             return build()
         finally:

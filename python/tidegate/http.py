@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegate._errors import ConfigError
+
 if TYPE_CHECKING:
     from tidegate._errors import Shed
 
@@ -26,6 +28,12 @@ class ShedResponse(NamedTuple):
     body: bytes
 
 
+def check_status(status: int) -> None:
+    """Raise a ConfigError for a status that is no answer to a shed."""
+    if status not in _PROBLEMS:
+        raise ConfigError(f"status must be 503 or 429, got {status!r}")
+
+
 def shed_response(shed: Shed, status: int = 503) -> ShedResponse:
     """An answer with a Retry-After in whole seconds and a problem document (RFC 9457).
 
@@ -36,8 +44,9 @@ def shed_response(shed: Shed, status: int = 503) -> ShedResponse:
         status: 503 where the service lacks capacity, 429 where a client used up its share.
 
     Raises:
-        KeyError: Another status.
+        ConfigError: Another status.
     """
+    check_status(status)
     problem_type, title = _PROBLEMS[status]
     retry_after = shed.retry_after_header  # jittered anew at each reading: the body repeats this one
     problem = {

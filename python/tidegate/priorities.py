@@ -93,16 +93,16 @@ def priority_source(source: PrioritySource | None) -> Decide:
         fixed = priority_from(source)
         return lambda _request: fixed
     if isinstance(source, Mapping):
-        return _by_route(source)
+        return _by_route(source)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(source, TrustedHeader):
         return lambda request: _of_a_name(source.value(request))
     if callable(source):
         return lambda request: _of_a_name(source(request.native))
-    if isinstance(source, Sequence):
+    if isinstance(source, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return _first_of([priority_source(each) for each in source])
     raise TypeError(
-        "priority must be a priority, a mapping of routes, a TrustedHeader, a function or a sequence of these, "
-        f"got {source!r}"
+        "priority must be a priority, a mapping of routes, a TrustedHeader, a function, or a sequence of "
+        f"these, got {source!r}"
     )
 
 
@@ -140,7 +140,7 @@ def _by_route(routes: Mapping[str, Priority | str]) -> Decide:
 
 
 def _pattern(route: str) -> tuple[str | None, re.Pattern[str]]:
-    """ "GET /reports/*" is method and path, "/reports/*" a path; ``*`` stands for any characters."""
+    """Method and path of "GET /reports/*", or the path of "/reports/*". ``*`` stands for any characters."""
     method, _, path = route.rpartition(" ")
     if not path.startswith(("/", "*")) or (method and not method.isalpha()):
         raise ConfigError(

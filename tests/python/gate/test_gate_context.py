@@ -214,9 +214,9 @@ def test_the_context_variable_is_not_read_before_use_priority_was_used() -> None
     """It is what a block costs twice over, so those who do not use it do not pay for it."""
     assert output_of("""
         from tidegate import Gate, use_priority
-        from tidegate._context import _current
+        from tidegate._context import current
         gate = Gate("db", limit=1)
-        _current.set("sheddable")  # nobody outside of this test does that
+        current.set("sheddable")  # nobody outside of this test does that
         with gate.admit() as permit:
             print(permit.priority)
         with use_priority("critical"):

@@ -290,3 +290,24 @@ def test_install_after_the_start_is_refused() -> None:
     get(app)
     with pytest.raises(RuntimeError, match="before the application starts"):
         install(app)
+
+
+def test_two_gates_but_not_one_gate_twice() -> None:
+    edge, cpu = Gate("edge", limit=1), Gate("cpu", limit=1)
+    app = gated(edge)
+    install(app, cpu)
+    with pytest.raises(RuntimeError, match="has this gate already"):
+        install(app, edge)
+    assert get(app).status_code == 200
+    for full in (edge, cpu):
+        with full:
+            assert_refused(get(app), full.name)
+    assert (edge.in_flight, cpu.in_flight) == (0, 0)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_status_is_that_of_every_shed(place: Callable[[FastAPI], None]) -> None:
+    app = FastAPI()
+    place(app)
+    install(app, status=429)
+    assert get(app).status_code == 429

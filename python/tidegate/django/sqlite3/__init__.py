@@ -1,0 +1,1 @@
+"""The engine ``tidegate.django.sqlite3``."""
