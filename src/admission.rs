@@ -365,7 +365,7 @@ impl Inner {
         self.timing.then(|| self.clock.now_ns().saturating_sub(ticket.since_ns()))
     }
 
-    #[inline]
+    #[inline(always)]
     fn shard(&self) -> (Place, &Shard) {
         let place = place();
         (place, &self.state.shards[place.index])

@@ -69,6 +69,8 @@ const LEVEL: usize = FLOW + 2;
 const MOMENT: usize = FLOW + 3;
 
 impl Counter {
+    #[allow(clippy::inline_always)] // a constant wherever the counter is one
+    #[inline(always)]
     const fn cell(self) -> usize {
         match self {
             Self::Admitted(priority, fallback) => ADMITTED + 2 * priority.level() + fallback as usize,

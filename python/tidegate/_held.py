@@ -49,10 +49,9 @@ def check_out(gate: Gate) -> Hold:
     Raises:
         Shed: The request has no permit of this gate, and there is no room for one.
     """
-    hold = joined(gate)
-    if hold is None:
-        hold = Hold.enter(gate)
-        _mark(hold, _reference_to(_who()))
+    hold = joined(gate) or Hold.enter(gate)
+    # Also one that joined: the first may leave and be gone before it.
+    _mark(hold, _reference_to(_who()))
     return hold
 
 
@@ -89,7 +88,7 @@ def _who() -> object:
     asyncio = sys.modules.get("asyncio")  # not imported for this: without it no task runs
     try:
         task = asyncio and asyncio.current_task()
-    except RuntimeError:
+    except (RuntimeError, AttributeError):  # no loop runs here; another thread is just importing it
         task = None
     return task or get_ident()
 

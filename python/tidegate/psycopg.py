@@ -86,7 +86,7 @@ class GatedConnectionPool(ConnectionPool[CT]):
             hold.leave("overload")
             raise
         except BaseException as error:
-            hold.end(error)
+            hold.fail(error)
             raise
         return connection
 
@@ -153,7 +153,7 @@ class GatedAsyncConnectionPool(AsyncConnectionPool[ACT]):
             hold.leave("overload")
             raise
         except BaseException as error:
-            hold.end(error)
+            hold.fail(error)
             raise
         return connection
 

@@ -130,7 +130,7 @@ class _GatedPool(Pool):
             hold.leave("overload")
             raise
         except BaseException as error:
-            hold.end(error)
+            hold.fail(error)
             raise
         return connection
 

@@ -152,7 +152,7 @@ step "the program in docs/c.md" documented
 for name in basics numbers permits threads fork dlopen fuzz; do
     step "build $name" build $name "$tree/lib"
 done
-for name in vectors panic; do
+for name in vectors faults; do
     step "build $name" build $name "$hooks"
 done
 for name in basics numbers permits threads fork; do
@@ -160,16 +160,16 @@ for name in basics numbers permits threads fork; do
 done
 program dlopen "$out/dlopen" "$tree/lib/libtidegate.so"
 program vectors vectors "$out/vectors"
-program panic "$out/panic"
+program faults "$out/faults"
 program fuzz fuzz "$out/fuzz"
 
 sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=all"
 # shellcheck disable=SC2086 # flags are words
 if compiles "$CC" $sanitizers; then
-    for name in basics numbers permits threads fork vectors panic fuzz; do
+    for name in basics numbers permits threads fork vectors faults fuzz; do
         step "build $name, sanitized" build $name-sanitized "$hooks" $sanitizers
     done
-    for name in basics numbers permits threads fork panic; do
+    for name in basics numbers permits threads fork faults; do
         program "$name, sanitized" env TIDEGATE_TEST_PERCENT=20 "$out/$name-sanitized"
     done
     program "vectors, sanitized" vectors "$out/vectors-sanitized"

@@ -15,6 +15,9 @@ void tidegate_test_set_clock(uint64_t now_ns);
 /* Has the next call of any thread panic inside the library. */
 void tidegate_test_panic_next(void);
 
+/* Has the next permit find no room, as when 2^24 are out. */
+void tidegate_test_full_next(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,7 +46,8 @@ pub unsafe extern "C" fn tidegate_set_limit_cause(
 }
 
 fn set_limit(gate: &tidegate_gate, limit: i64, cause: Option<&str>) -> Answer {
-    limit_from(limit).and_then(|limit| gate.core.set_limit(limit, cause)).map(drop).map_err(status_of)
+    limit_from(limit).and_then(|limit| gate.core.set_limit(limit, cause)).map_err(status_of)?;
+    Ok(())
 }
 
 /// Sets all thresholds as shares of the limit in parts per million, most important priority first: the first
@@ -88,7 +89,8 @@ pub unsafe extern "C" fn tidegate_set_threshold_kinds(
 
 fn set_thresholds(gate: &tidegate_gate, by_priority: &[tidegate_threshold; 4]) -> Answer {
     let thresholds = thresholds(by_priority).map_err(status_of)?;
-    gate.core.set_thresholds(thresholds).map(drop).map_err(status_of)
+    gate.core.set_thresholds(thresholds).map_err(status_of)?;
+    Ok(())
 }
 
 /// Switches dry run off (true) or on (false). In dry run everything is let in, and what would have been shed

@@ -192,6 +192,10 @@ impl Slots {
     /// is no room.
     #[inline]
     pub(crate) fn claim(&self, vacant: Option<&Vacant<'_>>, ticket: Ticket) -> Option<u64> {
+        #[cfg(feature = "test-hooks")]
+        if crate::test_hooks::is_full() {
+            return None;
+        }
         let Some(&Vacant { slot, live, number }) = vacant else {
             return self.claim_shared(ticket);
         };

@@ -11,6 +11,7 @@ use tidegate_core::{Clock, GateBuilder};
 static MANUAL: AtomicBool = AtomicBool::new(false);
 static NOW_NS: AtomicU64 = AtomicU64::new(0);
 static PANIC: AtomicBool = AtomicBool::new(false);
+static FULL: AtomicBool = AtomicBool::new(false);
 
 /// The clock of all gates that were made after the first `tidegate_test_set_clock`.
 #[derive(Debug)]
@@ -30,6 +31,10 @@ pub(crate) fn panic_if_asked_to() {
     assert!(!PANIC.swap(false, Ordering::Relaxed), "a test asked for this panic");
 }
 
+pub(crate) fn is_full() -> bool {
+    FULL.swap(false, Ordering::Relaxed)
+}
+
 /// Sets the time, and has gates that are made from now on go by it.
 #[unsafe(no_mangle)]
 pub extern "C" fn tidegate_test_set_clock(now_ns: u64) {
@@ -41,4 +46,10 @@ pub extern "C" fn tidegate_test_set_clock(now_ns: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn tidegate_test_panic_next() {
     PANIC.store(true, Ordering::Relaxed);
+}
+
+/// Has the next permit find no room, as when 2^24 are out.
+#[unsafe(no_mangle)]
+pub extern "C" fn tidegate_test_full_next() {
+    FULL.store(true, Ordering::Relaxed);
 }

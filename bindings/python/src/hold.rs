@@ -127,6 +127,16 @@ impl Hold {
         self.leave_as(exception.py(), self.shared.permit.get().outcome_of(exception))
     }
 
+    /// Leaves what came to nothing: the exception says why the resource was not reached, so what would be
+    /// success is ignored. A database that refuses all connections must not look like a fast one.
+    fn fail(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let outcome = match self.shared.permit.get().outcome_of(exception) {
+            Outcome::Success => Outcome::Ignore,
+            other => other,
+        };
+        self.leave_as(exception.py(), outcome)
+    }
+
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }

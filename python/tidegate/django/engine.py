@@ -70,7 +70,7 @@ class GatedDatabaseWrapper(BaseDatabaseWrapper):  # type: ignore[misc]
             elif isinstance(error, self.overload_errors):
                 hold.leave("overload")
             else:
-                hold.end(error)
+                hold.fail(error)
             raise
         self._hold = hold
 

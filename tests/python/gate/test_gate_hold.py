@@ -192,6 +192,37 @@ def test_nested_checkouts_take_one_place(gate: Gate) -> None:
     assert_at_rest(gate)
 
 
+def test_a_nested_checkout_that_outlives_the_outer_one_can_be_joined(gate: Gate) -> None:
+    gate.set_limit(1)
+    outer = check_out(gate)
+    inner = check_out(gate)
+    outer.leave()
+    del outer
+    gc.collect()
+    again = check_out(gate)
+    inner.leave()
+    del inner
+    check_out(gate).leave()
+    again.leave()
+    assert gate.stats().high_water == 1
+    assert_at_rest(gate)
+
+
+def test_a_mark_does_not_keep_a_lost_hold(gate: Gate) -> None:
+    with pytest.warns(ResourceWarning, match="collected without release"):
+        check_out(gate)  # nobody keeps it, as when an interrupt comes between the checkout and its use
+        gc.collect()
+    assert joined(gate) is None
+    assert gate.in_flight == 0
+
+
+def test_a_checkout_that_failed_says_nothing_good(gate: Gate) -> None:
+    """A database that refuses every connection at once must not look like a fast one."""
+    for error in (ConnectionRefusedError(), TimeoutError(), KeyboardInterrupt()):
+        check_out(gate).fail(error)
+    assert released(gate.stats()) == {"ignore": 2, "overload": 1}
+
+
 def test_a_checkout_inside_a_request_is_free(gate: Gate) -> None:
     gate.set_limit(1)
     with Hold.enter(gate) as hold, marked(hold):

@@ -1,4 +1,5 @@
-/* A fault inside the library ends at its border: every call answers, and the gate is as it was. */
+/* What only a test can bring about. A fault inside the library ends at its border: every call answers, and
+ * the gate is as it was. */
 
 #include "check.h"
 #include "tidegate_test.h"
@@ -53,8 +54,24 @@ static void no_panic_crosses_the_border(void)
     tidegate_gate_free(gate);
 }
 
+static void an_admission_without_room_for_its_permit_is_taken_back(void)
+{
+    tidegate_gate *gate = gate_of(1);
+    uint64_t permit = 7;
+    tidegate_test_full_next();
+    CHECK_EQ(tidegate_try_admit(gate, TIDEGATE_PRIORITY_CRITICAL, 1, &permit), TIDEGATE_ERR_EXHAUSTED);
+    CHECK_EQ(permit, 0);
+    CHECK_EQ(tidegate_in_flight(gate), 0);
+    CHECK_EQ(stats_of(gate).admitted[TIDEGATE_PRIORITY_CRITICAL], 1);
+    CHECK_EQ(stats_of(gate).released[TIDEGATE_OUTCOME_IGNORE], 1);
+    CHECK_EQ(tidegate_try_admit(gate, TIDEGATE_PRIORITY_CRITICAL, 1, &permit), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_release(gate, permit, TIDEGATE_OUTCOME_SUCCESS), TIDEGATE_ADMITTED);
+    tidegate_gate_free(gate);
+}
+
 int main(void)
 {
     RUN(no_panic_crosses_the_border);
+    RUN(an_admission_without_room_for_its_permit_is_taken_back);
     return failed_tests != 0;
 }
