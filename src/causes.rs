@@ -60,7 +60,8 @@ impl Causes {
         for Cause { changes, text } in &self.known {
             match (changes.load(Ordering::Acquire), text.load()) {
                 (0, _) => {}
-                (changes, text) => read.add(text.as_deref().unwrap_or(OTHER), changes),
+                // One line also where a damaged file says something else.
+                (changes, text) => read.add(&label(Some(text.as_deref().unwrap_or(OTHER))), changes),
             }
         }
         match self.other.load(Ordering::Relaxed) {
@@ -146,8 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_is_one_line_also_from_a_damaged_file() {
+        let causes = Causes::new();
+        causes.count(Some("a deploy"));
+        causes.known[0].text.store("a\nend");
+        assert_eq!(read(&causes), counts(&[("a end", 1)]));
+    }
+
+    #[test]
     fn what_does_not_fit_is_counted_as_other() {
         let causes = Causes::new();
+        causes.count(Some("other")); // takes no place
         for number in 0..100 {
             causes.count(Some(&format!("deploy {number}")));
         }
@@ -155,7 +165,7 @@ mod tests {
         let read = read(&causes);
         assert_eq!(read.len(), CAUSES + 1);
         assert_eq!(read[15], ("deploy 15".to_owned(), 2));
-        assert_eq!(read[16], ("other".to_owned(), 84));
+        assert_eq!(read[16], ("other".to_owned(), 85));
     }
 
     #[test]

@@ -75,6 +75,9 @@ impl GateBuilder {
     /// which [`Published::read`](crate::Published::read) reads from any process. What a process had counted
     /// when it was killed stays readable. A fork's child gets a file of its own.
     ///
+    /// A disk that is full must not end a service: there the gate works, and is not published
+    /// ([`Gate::is_published`]).
+    ///
     /// The directory must exist and belong to the gates of one container. Take one in memory, such as under
     /// `/dev/shm` or `/run`: on a disk, a write-back of the file can hold up whoever counts meanwhile.
     pub fn publish_in(mut self, directory: impl Into<PathBuf>) -> Self {

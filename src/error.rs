@@ -66,8 +66,8 @@ pub enum ConfigError {
     },
     /// The directory that a gate was to be published in cannot take its file.
     #[error(
-        "a gate is published in a directory that exists, where this process may create files and has \
-         room for them, got {directory:?}: {problem}"
+        "a gate is published in a directory that exists, where this process may create files, \
+         got {directory:?}: {problem}"
     )]
     Directory {
         /// What was given.

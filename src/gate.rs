@@ -75,8 +75,8 @@ impl Gate {
         &self.inner.name
     }
 
-    /// Whether the gate is [published](GateBuilder::publish_in). A fork's child that finds no room for a file
-    /// of its own goes on unpublished.
+    /// Whether the gate is [published](GateBuilder::publish_in). Where there is no room for its file, also
+    /// for that of a fork's child, it goes on unpublished.
     #[must_use]
     pub fn is_published(&self) -> bool {
         self.inner.state.is_published()

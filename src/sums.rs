@@ -47,7 +47,7 @@ pub enum Presence {
     Template,
     /// Its process runs, and has dropped it.
     Dropped,
-    /// Its process ended.
+    /// Its process ended, or became another program.
     Dead,
     /// Its process belongs to another PID namespace, so whether it runs cannot be told from here.
     Unknown,

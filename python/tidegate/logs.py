@@ -67,7 +67,7 @@ class _Lines:
 
     def write(self, event: Event) -> None:
         if event.kind is EventKind.SHED:
-            suppressed = self._throttle.let_through(event)
+            suppressed = self._throttle.let_through(event, self._warnings_are_read())
             if suppressed is not None:
                 self._log(logging.WARNING, event.kind, {**event.fields, "suppressed": suppressed})
         elif suppressed := self._take_suppressed():
@@ -82,9 +82,12 @@ class _Lines:
     def forget_suppressed(self) -> None:
         self._throttle.take_suppressed()
 
+    def _warnings_are_read(self) -> bool:
+        return self._logger.isEnabledFor(logging.WARNING)
+
     def _take_suppressed(self) -> int:
         """Left where it is while nobody would read of it."""
-        return self._throttle.take_suppressed() if self._logger.isEnabledFor(logging.WARNING) else 0
+        return self._throttle.take_suppressed() if self._warnings_are_read() else 0
 
     def _log(self, level: int, kind: EventKind, fields: dict[str, object]) -> None:
         if self._logger.isEnabledFor(level):

@@ -6,7 +6,6 @@ cost to requests. Only the durations of permits are recorded as they end.
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -16,13 +15,14 @@ from opentelemetry.metrics import MeterProvider, Observation, get_meter_provider
 
 import tidegate
 from tidegate._errors import ConfigError
+from tidegate._native import sums_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from opentelemetry.metrics import CallbackOptions, Meter
 
-    from tidegate._native import Event, Gate, Stats
+    from tidegate._native import Event, Gate, GateSum
 
 __all__ = ["DURATION_BUCKETS", "instrument"]
 
@@ -44,7 +44,8 @@ def instrument(gate: Gate, meter_provider: MeterProvider | None = None) -> Calla
       "overload", "ignore"): of gates with ``timing=True``, and there of permits and ``guard``, not of bare
       blocks.
 
-    Gates of the same name are added up. A gate is kept alive while it is instrumented.
+    Gates of the same name are added up. A gate is kept alive while it is instrumented; one that was closed
+    has no limit, and nothing in use once it is empty.
 
     Args:
         gate: The gate.
@@ -99,36 +100,24 @@ class _Instruments:
             self._duration.record(event.duration, {"gate": event.gate, "outcome": event.outcome.value})
 
     def _requests(self, _options: CallbackOptions) -> Iterator[Observation]:
-        requests: Counter[tuple[tuple[str, str], ...]] = Counter()
-        for gate in tuple(self.gates):
-            for attributes, count in _attempts(gate.stats()):
-                requests[(("gate", gate.name), *attributes)] += count
-        return (Observation(count, dict(attributes)) for attributes, count in requests.items())
+        """Refusals that never happened have no series."""
+        for each in sums_here([*self.gates]):
+            for priority, outcome, reason, count in each.requests:
+                if count or outcome == "admitted":
+                    attributes = {"gate": each.gate, "priority": priority, "outcome": outcome}
+                    yield Observation(count, {**attributes, "reason": reason} if reason else attributes)
 
     def _in_use(self, _options: CallbackOptions) -> Iterator[Observation]:
-        return self._by_name(lambda gate: gate.in_flight)
+        return self._observed(lambda each: each.in_flight)
 
     def _limit(self, _options: CallbackOptions) -> Iterator[Observation]:
-        return self._by_name(lambda gate: gate.limit)
+        return self._observed(lambda each: each.limit)
 
-    def _by_name(self, read: Callable[[Gate], int]) -> Iterator[Observation]:
-        sums: Counter[str] = Counter()
-        for gate in tuple(self.gates):
-            sums[gate.name] += read(gate)
-        return (Observation(value, {"gate": name}) for name, value in sums.items())
-
-
-def _attempts(stats: Stats) -> Iterator[tuple[tuple[tuple[str, str], ...], int]]:
-    """Attributes and count of everything that was tried. Refusals that never happened have no series."""
-    for priority, count in stats.admitted.items():
-        yield (("priority", priority.value), ("outcome", "admitted")), count
-    for priority, reasons in stats.shed.items():
-        for reason, count in reasons.items():
-            if count:
-                yield (("priority", priority.value), ("outcome", "shed"), ("reason", reason.value)), count
-    for priority, count in stats.would_shed.items():
-        if count:
-            yield (("priority", priority.value), ("outcome", "would_shed")), count
+    def _observed(self, read: Callable[[GateSum], int | None]) -> Iterator[Observation]:
+        for each in sums_here([*self.gates]):
+            value = read(each)
+            if value is not None:
+                yield Observation(value, {"gate": each.gate})
 
 
 _registering = Lock()

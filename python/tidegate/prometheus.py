@@ -112,9 +112,12 @@ class _Collector:
 # --- what is shown ---------------------------------------------------------------------------------
 
 
+_Labels = tuple[tuple[str, str], ...]
+
+
 class _Sample(NamedTuple):
     suffix: str
-    labels: tuple[tuple[str, str], ...]
+    labels: _Labels
     value: float
 
 
@@ -128,13 +131,17 @@ class _Family(NamedTuple):
 def _families(gates: tuple[Gate, ...], directory: Directory | None) -> list[_Family]:
     directory = directory or os.environ.get("TIDEGATE_METRICS_DIR")
     if not directory:
-        return _families_of(sums_here(list(dict.fromkeys(gates)) if gates else None), unreadable=None)
-    sums, unreadable = sums_in(directory)
+        return _families_of(sums_here(list(dict.fromkeys(gates)) if gates else None))
+    sums, unreadable, unpublished = sums_in(directory)
     names = {gate.name for gate in gates} or {each.gate for each in sums}
-    return _families_of([each for each in sums if each.gate in names], unreadable)
+    return [
+        *_families_of([each for each in sums if each.gate in names]),
+        _gauge("unreadable_files", "Files of gates that were not understood.", [((), unreadable)]),
+        _gauge("unpublished_gates", "Gates of the process that answers, in no file.", [((), unpublished)]),
+    ]
 
 
-def _families_of(sums: list[GateSum], unreadable: int | None) -> list[_Family]:
+def _families_of(sums: list[GateSum]) -> list[_Family]:
     requests = _Family(
         "tidegate_requests",
         "counter",
@@ -163,16 +170,14 @@ def _families_of(sums: list[GateSum], unreadable: int | None) -> list[_Family]:
         "For how long permits were held, by what their work came to.",
         [sample for each in sums for sample in _durations(each)],
     )
-    files: list[_Sample] = [] if unreadable is None else [_Sample("", (), unreadable)]
     families = [
         requests,
         released,
-        _gauge("tidegate_in_flight", "Weight in flight, over all living processes.", sums, _in_flight),
-        _gauge("tidegate_limit", "Sum of the limits of all living processes.", sums, _limit),
-        _gauge("tidegate_processes", "Living processes that have the gate.", sums, _processes),
+        _by_gate("in_flight", "Weight in flight, over all living processes.", sums, _in_flight),
+        _by_gate("limit", "Sum of the limits of all living processes.", sums, _limit),
+        _by_gate("processes", "Living processes that have the gate.", sums, _processes),
         durations,
         limit_changes,
-        _Family("tidegate_unreadable_files", "gauge", "Files of gates that were not understood.", files),
     ]
     return [family for family in families if family.samples]
 
@@ -181,10 +186,13 @@ def _total(gate: GateSum, value: int, **labels: str) -> _Sample:
     return _Sample("_total", (("gate", gate.gate), *labels.items()), value)
 
 
-def _gauge(name: str, text: str, sums: list[GateSum], read: Callable[[GateSum], int | None]) -> _Family:
-    values = [(each.gate, read(each)) for each in sums]
-    samples = [_Sample("", (("gate", gate),), value) for gate, value in values if value is not None]
-    return _Family(name, "gauge", text, samples)
+def _by_gate(name: str, text: str, sums: list[GateSum], read: Callable[[GateSum], int | None]) -> _Family:
+    return _gauge(name, text, [((("gate", each.gate),), read(each)) for each in sums])
+
+
+def _gauge(name: str, text: str, values: list[tuple[_Labels, int | None]]) -> _Family:
+    samples = [_Sample("", labels, value) for labels, value in values if value is not None]
+    return _Family(f"tidegate_{name}", "gauge", text, samples)
 
 
 def _in_flight(gate: GateSum) -> int | None:

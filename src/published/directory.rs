@@ -26,7 +26,18 @@ const UNFINISHED: &str = "retired-1.unfinished";
 /// A reader is done within milliseconds; one that was stopped must not stop all others.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Finished files that one reading adds up. What `retired` says of them then fits the room that is left for it
+/// (`mapping`), and a reading takes milliseconds however many there are.
+const FOLDED_AT_ONCE: usize = 256;
+
 pub(crate) fn read(directory: &Path) -> io::Result<Published> {
+    read_and_fold(directory).map_err(|error| {
+        let text = format!("gates published in {}: {error}", directory.display());
+        io::Error::new(error.kind(), text)
+    })
+}
+
+fn read_and_fold(directory: &Path) -> io::Result<Published> {
     let _lock = Lock::take(&directory.join(LOCK))?;
     let names = files(directory)?;
     let mut published = Published::default();
@@ -40,15 +51,15 @@ pub(crate) fn read(directory: &Path) -> io::Result<Published> {
     // Those that are gone from the directory need not be known any more: a name is never used again.
     retired.holds.retain(|name| names.contains(name));
     let known: BTreeSet<String> = retired.holds.iter().cloned().collect();
-    let mut finished = false;
+    let mut finished = 0;
     read_files(directory, &names, &known, &mut published, |name, gate| {
-        if matches!(gate.presence, Presence::Dead | Presence::Dropped) {
+        if matches!(gate.presence, Presence::Dead | Presence::Dropped) && finished < FOLDED_AT_ONCE {
             retired.take_in(name.to_owned(), &gate.gate, &gate.stats.counts);
-            finished = true;
+            finished += 1;
         }
     });
     // What this reading says is the same whether or not folding succeeds.
-    if !finished || save_retired(directory, &retired).is_ok() {
+    if finished == 0 || save_retired(directory, &retired).is_ok() {
         for name in &retired.holds {
             let _ = fs::remove_file(directory.join(name));
         }
@@ -137,8 +148,7 @@ impl Lock {
                 return Err(error);
             }
             if Instant::now() >= deadline {
-                let text = format!("{} has been locked for longer than a second", path.display());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "locked for longer than a second"));
             }
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -34,6 +34,7 @@ struct Header {
     pid: AtomicU64,
     started: AtomicU64,
     namespace: AtomicU64,
+    stack: AtomicU64,
     /// Whether the process has forked while it had the gate.
     forked: AtomicU64,
     /// Whether the process has no such gate any more.
@@ -69,6 +70,7 @@ impl Front {
             pid,
             started,
             namespace,
+            stack,
             forked,
             dropped,
             gate: text,
@@ -80,6 +82,7 @@ impl Front {
             (pid, u64::from(owner.pid)),
             (started, owner.started),
             (namespace, owner.namespace),
+            (stack, owner.stack),
             (forked, 0),
             (dropped, 0),
         ] {
@@ -123,6 +126,7 @@ impl<'a> Contents<'a> {
         let owner = Identity {
             pid: u32::try_from(read(&header.pid)).ok()?,
             started: read(&header.started),
+            stack: read(&header.stack),
             namespace: read(&header.namespace),
         };
         let gate = header.gate.load()?.into_boxed_str();

@@ -6,11 +6,12 @@
 //! on, and only its counts are not published. The handler makes plain system calls on buffers on its stack.
 //!
 //! The file is given its blocks when it is made. A sparse file on a disk that fills up later would end the
-//! process at the first count that needs a block.
+//! process at the first count that needs a block. It is made only where a little more would have had room,
+//! too: so files of gates never take what a reader needs to add up finished ones, which makes room.
 
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -31,7 +32,7 @@ pub(crate) struct Mapping {
     gate: Box<str>,
     /// Absolute: a process may change where it stands.
     directory: Box<[u8]>,
-    /// Not so where a fork's child could have no file.
+    /// Not so where there was no room for a file.
     is_file: AtomicBool,
 }
 
@@ -42,11 +43,15 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     pub(crate) fn create(directory: &Path, gate: &str, timing: bool) -> io::Result<Self> {
-        let directory = directory.canonicalize()?.into_os_string().into_vec().into_boxed_slice();
-        let file = File::create(&directory, file_bytes(timing))?;
-        let start = map(ptr::null_mut(), file_bytes(timing), Some(&file))?;
-        let mapping = Self { start, timing, gate: gate.into(), directory, is_file: AtomicBool::new(true) };
-        mapping.begin(file)?;
+        let directory = directory.canonicalize()?;
+        let file = create_or_make_room(&directory, file_bytes(timing))?;
+        let start = map(ptr::null_mut(), file_bytes(timing), file.as_ref())?;
+        let is_file = AtomicBool::new(file.is_some());
+        let directory = directory.into_os_string().into_vec().into_boxed_slice();
+        let mapping = Self { start, timing, gate: gate.into(), directory, is_file };
+        if let Some(file) = file {
+            mapping.begin(file)?;
+        }
         Ok(mapping)
     }
 
@@ -114,6 +119,24 @@ impl Drop for Mapping {
     }
 }
 
+/// A file; where there is no room, one in the place of finished ones. `None`: there is none even so. What cannot
+/// be written at all is an error of whoever configured it, but a disk that fills up must not end a service.
+fn create_or_make_room(directory: &Path, bytes: usize) -> io::Result<Option<File>> {
+    let create = || match File::create(directory.as_os_str().as_bytes(), bytes) {
+        Err(error) if is_lack_of_room(&error) => Ok(None),
+        created => created.map(Some),
+    };
+    match create()? {
+        None if super::read(directory).is_ok() => create(),
+        created => Ok(created),
+    }
+}
+
+fn is_lack_of_room(error: &io::Error) -> bool {
+    let lacks = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, libc::EMFILE, libc::ENFILE, libc::ENOMEM];
+    error.raw_os_error().is_some_and(|error| lacks.contains(&error))
+}
+
 /// Maps a file, or private memory of zeros: over what is mapped `at` a place, or anywhere for null.
 fn map(at: *mut Front, bytes: usize, file: Option<&File>) -> io::Result<NonNull<Front>> {
     let fixed = if at.is_null() { 0 } else { libc::MAP_FIXED };
@@ -138,12 +161,15 @@ struct File {
 
 const PATH: usize = 4096; // the longest that Linux takes
 const UNFINISHED: &str = ".unfinished";
+/// Room that must be left where a file is made: for what `directory` writes, and its older version.
+const SPARE: usize = 64 * 1024;
 
 impl File {
     /// A file of zeros that has its blocks.
     fn create(directory: &[u8], bytes: usize) -> io::Result<Self> {
         let file = Self::create_empty(directory)?;
-        reserve(&file.descriptor, bytes)?;
+        reserve(&file.descriptor, bytes + SPARE)?;
+        cut(&file.descriptor, bytes)?;
         Ok(file)
     }
 
@@ -207,6 +233,13 @@ fn wall_clock_ns() -> u64 {
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
     #[allow(clippy::cast_sign_loss)] // a part of a name
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+}
+
+fn cut(file: &OwnedFd, bytes: usize) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: a file that is open for writing.
+    let cut = unsafe { libc::ftruncate(file.as_raw_fd(), length) };
+    if cut == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Gives the file its length and its blocks.

@@ -1,8 +1,10 @@
 //! Which process a file belongs to, and whether that process still runs.
 //!
 //! A number of a process is used again. So on Linux the moment at which it started, which the system keeps
-//! with it, belongs to its identity, and so does the namespace in which the number is valid. Elsewhere both
-//! are 0.
+//! with it, belongs to its identity, and so does the namespace in which the number is valid. Both stay when a
+//! process becomes another program (a fork that runs a command, a server that replaces itself), which ends
+//! its gates: so where its stack begins belongs to it, too, since each program gets a place at random.
+//! Elsewhere all of it is 0.
 
 use std::ffi::CStr;
 use std::io::Write;
@@ -13,6 +15,8 @@ pub(super) struct Identity {
     pub(super) pid: u32,
     /// In ticks since the machine started; 0 where that cannot be told.
     pub(super) started: u64,
+    /// Where the stack of its program begins; 0 where that cannot be told.
+    pub(super) stack: u64,
     /// The inode of its PID namespace; 0 where there are none.
     pub(super) namespace: u64,
 }
@@ -21,7 +25,8 @@ impl Identity {
     /// That of the process that asks. Plain system calls on buffers of its own, for the handlers of a fork.
     pub(super) fn own() -> Self {
         let pid = std::process::id();
-        Self { pid, started: stat_of(pid).map_or(0, |stat| stat.started), namespace: namespace() }
+        let (started, stack) = stat_of(pid).map_or((0, 0), |stat| (stat.started, stat.stack));
+        Self { pid, started, stack, namespace: namespace() }
     }
 
     /// Whether it runs; `None` where that cannot be told from here.
@@ -30,7 +35,11 @@ impl Identity {
             return None;
         }
         match stat_of(self.pid) {
-            Some(stat) if self.started != 0 => Some(stat.started == self.started && !stat.finished),
+            Some(stat) if self.started != 0 => {
+                // Of a process of other rights the system does not say where the stack begins.
+                let same_program = stat.stack == self.stack || stat.stack == 0 || self.stack == 0;
+                Some(stat.started == self.started && same_program && !stat.finished)
+            }
             // The system does not say when it started, or hides it: then only whether there is one.
             _ => Some(exists(self.pid)),
         }
@@ -51,6 +60,7 @@ fn exists(pid: u32) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     started: u64,
+    stack: u64,
     /// It has ended, and its parent has not asked how.
     finished: bool,
 }
@@ -65,7 +75,8 @@ impl Stat {
         let ended = matches!(field(3)?, "Z" | "X" | "x");
         // A main thread that ended before the others looks like that, too.
         let threads: u32 = field(20)?.parse().ok()?;
-        Some(Self { started: field(22)?.parse().ok()?, finished: ended && threads <= 1 })
+        let number = |at: usize| field(at)?.parse().ok();
+        Some(Self { started: number(22)?, stack: number(28)?, finished: ended && threads <= 1 })
     }
 }
 
@@ -109,11 +120,13 @@ mod tests {
     #[test]
     fn a_stat_is_read_behind_a_name_that_looks_like_fields() {
         let line = |state, threads| {
-            format!("7 (a) Z 1 (b)) {state} 1 7 7 0 -1 64 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 2 3\n")
+            format!(
+                "7 (a) Z 1 (b)) {state} 1 7 7 0 -1 64 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 2 3 4 5 42 6\n"
+            )
         };
         let parsed = |state, threads| Stat::parse(line(state, threads).as_bytes()).unwrap();
-        assert_eq!(parsed("S", 4), Stat { started: 4711, finished: false });
-        assert_eq!(parsed("Z", 1), Stat { started: 4711, finished: true });
+        assert_eq!(parsed("S", 4), Stat { started: 4711, stack: 42, finished: false });
+        assert_eq!(parsed("Z", 1), Stat { started: 4711, stack: 42, finished: true });
         assert!(!parsed("Z", 3).finished, "only its main thread has ended");
         for text in ["", "7 (name", "7 (name) S 1"] {
             assert_eq!(Stat::parse(text.as_bytes()), None);
@@ -126,6 +139,8 @@ mod tests {
         assert_eq!(own.runs(), Some(true));
         if cfg!(target_os = "linux") {
             assert_eq!(Identity { started: own.started + 1, ..own }.runs(), Some(false));
+            assert_eq!(Identity { stack: own.stack + 1, ..own }.runs(), Some(false), "another program");
+            assert_eq!(Identity { stack: 0, ..own }.runs(), Some(true), "not known of whom");
             assert_eq!(Identity { namespace: own.namespace + 1, ..own }.runs(), None);
         }
         for pid in [0, u32::MAX, i32::MAX as u32] {

@@ -12,17 +12,20 @@ fn main() {
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn main() {
-    let checks: [(&str, fn()); 14] = [
+    let checks: [(&str, fn()); 17] = [
         ("what_a_gate_counts_is_what_others_read", checks::counts_are_read),
         ("a_directory_that_cannot_take_a_file_is_an_error", checks::directory_errors),
         ("d09_a_child_has_a_file_of_its_own", checks::children_have_files),
         ("d09_a_child_has_the_configuration_of_the_moment_of_the_fork", checks::configuration_at_the_fork),
         ("d09_a_child_without_room_for_a_file_works_on_unpublished", checks::child_without_a_file),
         ("without_room_on_the_disk_nothing_is_left_behind", checks::no_room),
+        ("a_disk_that_is_full_of_finished_files_makes_room", checks::full_disk),
         ("d09_forks_while_threads_count_and_change", checks::forks_under_load),
         ("d34_a_killed_process_leaves_its_counts_and_takes_its_gauges", checks::killed_process),
         ("a_dropped_or_closed_gate_leaves_its_counts_and_takes_its_gauges", checks::dropped_and_closed),
+        ("a_process_that_became_another_program_takes_its_gauges", checks::another_program),
         ("finished_files_do_not_pile_up", checks::files_are_folded),
+        ("ever_so_many_finished_files_are_counted_at_once_and_go_in_portions", checks::many_files),
         ("a_reader_that_ended_between_its_two_steps_makes_nobody_count_twice", checks::fold_that_was_cut),
         ("what_is_no_file_of_ours_is_skipped_and_reported", checks::unreadable_files),
         ("a_pid_that_is_used_again_is_not_the_process", checks::pid_reuse),
@@ -39,6 +42,8 @@ fn main() {
 mod checks {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -101,7 +106,10 @@ mod checks {
         let file = directory.0.join("file");
         fs::write(&file, "").unwrap();
         assert!(Gate::builder("db", 1).publish_in(&file).build().is_err());
-        assert!(Published::read(&missing).is_err() && Published::read(&file).is_err());
+        for path in [&missing, &file] {
+            let error = Published::read(path).unwrap_err().to_string();
+            assert!(error.contains(path.to_str().unwrap()), "{error}");
+        }
         // SAFETY: asks for a number. For the superuser every directory is writable.
         if unsafe { libc::geteuid() } != 0 {
             fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o555)).unwrap();
@@ -220,19 +228,59 @@ mod checks {
                 libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
                 assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const nothing), 0);
             }
-            let error = Gate::builder("db", 5).publish_in(&directory.0).build().unwrap_err();
-            assert!(error.to_string().contains("has room"), "{error}");
+            works_unpublished(&directory.gate("db", 5));
             drop(Child::after(|| {
-                assert!(!gate.is_published());
-                use_times(&gate, 3);
-                assert_eq!(gate.stats().admitted(CRITICAL), 3);
+                works_unpublished(&gate);
             }));
             use_times(&gate, 1);
             assert_eq!(gate.stats().admitted(CRITICAL), 2);
         }));
         let files = fs::read_dir(&directory.0).unwrap().count();
-        assert_eq!(files, 2, "the parent's and the child's");
+        assert_eq!(files, 3, "the parent's, the child's, and the lock");
         assert_eq!(directory.sum("db").counts.admitted(CRITICAL), 2);
+    }
+
+    fn works_unpublished(gate: &Gate) {
+        assert!(!gate.is_published());
+        use_times(gate, 3);
+        let _inside = gate.try_admit(CRITICAL).unwrap();
+        assert_eq!((gate.stats().admitted(CRITICAL), gate.in_flight(), gate.limit()), (4, 1, 5));
+    }
+
+    /// Workers come and go, and nobody reads what they leave.
+    pub(super) fn full_disk() {
+        let directory = Directory::new();
+        drop(Child::after(|| {
+            if let Err(error) = super::processes::mount_small(&directory.0) {
+                println!("SKIPPED: a full disk: this process may not mount one: {error}");
+                return;
+            }
+            let gate = directory.gate("db", 5);
+            let mut files = 1;
+            loop {
+                drop(Child::after(|| use_times(&gate, 1)));
+                if directory.files().len() == files {
+                    break; // it had no room
+                }
+                files += 1;
+            }
+            let counted = files as u64 - 1;
+            let another = directory.gate("another", 5);
+            assert!(another.is_published() && counted > 5);
+            assert_eq!(directory.files().len(), 2, "finished ones made room");
+            assert_eq!(directory.sum("db").counts.admitted(CRITICAL), counted);
+            use_times(&another, 1);
+            drop(another);
+            // Full of what is not ours: nothing can be added up, and nothing is lost or stops.
+            let blob = directory.0.join("blob");
+            fs::write(&blob, vec![1; 1 << 20]).unwrap_err();
+            works_unpublished(&directory.gate("db", 5));
+            assert_eq!(directory.sum("db").counts.admitted(CRITICAL), counted);
+            assert_eq!(directory.sum("another").counts.admitted(CRITICAL), 1);
+            fs::remove_file(&blob).unwrap();
+            assert!(directory.gate("db", 5).is_published());
+            assert_eq!(directory.sum("db").counts.admitted(CRITICAL), counted);
+        }));
     }
 
     /// No child finds a change half made, and none writes a count of its parent's.
@@ -293,6 +341,47 @@ mod checks {
             child.reap();
         }
         assert_eq!(directory.files().len(), 1, "the dead one's was folded");
+    }
+
+    /// A fork that then runs a command keeps the number and the moment of the fork.
+    pub(super) fn another_program() {
+        if !cfg!(target_os = "linux") {
+            return; // only Linux tells the programs of a process apart
+        }
+        let directory = Directory::new();
+        let gate = directory.gate("db", 8);
+        use_times(&gate, 1);
+        let mut command = Command::new("sleep");
+        let held = gate.clone();
+        // SAFETY: what it does in the fork is two swaps of a word.
+        unsafe {
+            command.arg("60").pre_exec(move || {
+                let _ = held.take(CRITICAL).unwrap();
+                Ok(())
+            });
+        }
+        let mut running = command.spawn().unwrap();
+        let sum = directory.sum("db");
+        assert_eq!((sum.in_flight, sum.limit, sum.processes), (Some(0), Some(8), 1));
+        assert_eq!(sum.counts.admitted(CRITICAL), 2);
+        assert_eq!(directory.files().len(), 1);
+        running.kill().unwrap();
+        running.wait().unwrap();
+    }
+
+    pub(super) fn many_files() {
+        let directory = Directory::new();
+        let gates: Vec<_> = (0..600).map(|_| directory.gate("db", 8)).collect();
+        for gate in &gates {
+            use_times(gate, 1);
+        }
+        drop(gates);
+        for left in [344, 88, 0, 0] {
+            assert_eq!(directory.sum("db").counts.admitted(CRITICAL), 600);
+            assert_eq!(directory.files().len(), left);
+            let text = fs::read_to_string(directory.0.join("retired-1")).unwrap();
+            assert!(text.matches("holds ").count() <= 256, "what is gone need not be known");
+        }
     }
 
     pub(super) fn dropped_and_closed() {
@@ -382,7 +471,7 @@ mod checks {
         put("version.tidegate", &edited(8, 2));
         put("state.tidegate", &edited(16, 1));
         put("pid.tidegate", &edited(32, u64::MAX));
-        put("name.tidegate", &edited(72, 4_000));
+        put("name.tidegate", &edited(80, 4_000));
         fs::create_dir(directory.0.join("directory.tidegate")).unwrap();
         put("notes.txt", b"none of our business");
         let read = Published::read(&directory.0).unwrap();

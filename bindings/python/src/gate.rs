@@ -1,9 +1,10 @@
 //! The gate in Python. Entering and leaving are native, so no signal can fall between the count and the
 //! block; no state is kept anywhere but in the gate and in permits.
 
+use std::ffi::CString;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
@@ -41,7 +42,8 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// directory, so that ``tidegate.prometheus`` can add up the gates of all processes.
 ///
 /// Raises:
-///     ConfigError: A value breaks its rule (a ValueError, too), or the directory does.
+///     ConfigError: A value breaks its rule (a ValueError, too), or the directory does. One that has no room for
+///         a file is a RuntimeWarning: the gate works, and its counts are missing there.
 ///     TypeError: A value has the wrong type.
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct Gate {
@@ -93,10 +95,15 @@ impl Gate {
         if let Some(clock) = clock {
             builder = builder.clock(clock.get().core.clone());
         }
-        if let Some(directory) = arguments::metrics_directory(py)? {
+        let directory = arguments::metrics_directory(py)?;
+        let published = directory.is_some();
+        if let Some(directory) = directory {
             builder = builder.publish_in(directory);
         }
         let core = builder.build().map_err(|error| config_error(py, &error))?;
+        if published && !core.is_published() {
+            warn_unpublished(py, core.name())?;
+        }
         let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
         Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
     }
@@ -365,4 +372,10 @@ impl Gate {
         visit.call(&self.entering)?;
         self.bindings.traverse(&visit)
     }
+}
+
+#[cold]
+fn warn_unpublished(py: Python<'_>, gate: &str) -> PyResult<()> {
+    let text = format!("TIDEGATE_METRICS_DIR has no room for gate '{gate}': metrics go without it");
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 1)
 }

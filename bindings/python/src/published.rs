@@ -98,10 +98,11 @@ pub(crate) fn sums_here(gates: Option<Vec<PyRef<'_, Gate>>>) -> Vec<GateSum> {
     })
 }
 
-/// The sums over all processes that publish their gates in a directory, and how many files were not
-/// understood.
+/// The sums over all processes that publish their gates in a directory; how many files were not understood;
+/// how many gates of this process are in no file.
 #[pyfunction]
-pub(crate) fn sums_in(py: Python<'_>, directory: PathBuf) -> PyResult<(Vec<GateSum>, usize)> {
+pub(crate) fn sums_in(py: Python<'_>, directory: PathBuf) -> PyResult<(Vec<GateSum>, usize, usize)> {
     let published = py.detach(|| Published::read(directory))?;
-    Ok((wrap(published.sums()), published.unreadable))
+    let unpublished = tidegate::Gate::all().iter().filter(|gate| !gate.is_published()).count();
+    Ok((wrap(published.sums()), published.unreadable, unpublished))
 }

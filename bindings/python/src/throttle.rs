@@ -32,11 +32,13 @@ impl Throttle {
         Ok(Self { interval_ns, next_ns: AtomicU64::new(0), suppressed: AtomicU64::new(0) })
     }
 
-    /// How many were suppressed since the last one that was let through; None where this one is suppressed, too.
-    fn let_through(&self, event: &Event) -> Option<u64> {
+    /// How many were suppressed since the last one that was let through; None where this one is suppressed, too:
+    /// it is too early, or nobody would read of it.
+    fn let_through(&self, event: &Event, read: bool) -> Option<u64> {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let after_ns = event.at_ns.saturating_add(self.interval_ns);
-        let due = event.at_ns >= next_ns
+        let due = read
+            && event.at_ns >= next_ns
             && self.next_ns.compare_exchange(next_ns, after_ns, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if due {
             return Some(self.take_suppressed());

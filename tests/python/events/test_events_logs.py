@@ -230,18 +230,20 @@ def test_and_the_exit_of_the_interpreter() -> None:
 
 
 def test_a_line_that_nobody_reads_tells_nothing_of_what_was_suppressed(
-    gate: Gate, lines: Lines, log: Log
+    gate: Gate, clock: ManualClock, lines: Lines, log: Log
 ) -> None:
     logger = logging.getLogger("tidegate")
     log(gate)
     refuse(gate, 3)
     lines.read()
     logger.setLevel(logging.ERROR)
+    clock.advance(SECOND)
+    refuse(gate, 2)
     gate.set_limit(0)
     logger.setLevel(logging.WARNING)  # as it is where nobody configured it: changes are not shown
     gate.set_limit(0)
     gate.set_limit(0)
-    assert lines.read() == ["WARNING gate=db event=limit previous=0 limit=0 suppressed=2"]
+    assert lines.read() == ["WARNING gate=db event=limit previous=0 limit=0 suppressed=4"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

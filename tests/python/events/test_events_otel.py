@@ -162,6 +162,20 @@ def test_gates_are_told_apart_by_name_and_added_up_within_one(collected: Collect
     assert collected.points("tidegate.requests")["x", "admitted", "critical"] == 2
 
 
+def test_a_closed_gate_has_no_limit_and_nothing_in_use_once_it_is_empty(collected: Collected) -> None:
+    old, new = Gate("db", limit=20), Gate("db", limit=5)  # one takes the other's place
+    instrument(old, collected.provider)
+    with old:
+        old.close()
+        assert collected.points("tidegate.permits.limit") == {}
+        instrument(new, collected.provider)
+        assert collected.points("tidegate.permits.limit") == {("db",): 5}
+        assert collected.points("tidegate.permits.in_use") == {("db",): 1}
+    new.close()
+    assert collected.points("tidegate.permits.in_use") == {}
+    assert collected.points("tidegate.requests")["db", "admitted", "critical"] == 1
+
+
 def test_uninstrumented_it_is_gone_and_can_come_back(collected: Collected) -> None:
     gate, other = Gate("db", limit=1, timing=True), Gate("cache", limit=1)
     uninstrument = instrument(gate, collected.provider)

@@ -88,7 +88,7 @@ def test_a_directory_that_is_missing_is_named(directory: Path, monkeypatch: pyte
     monkeypatch.setenv("TIDEGATE_METRICS_DIR", str(missing))
     with pytest.raises(ConfigError, match=r"published in a directory that exists.*/missing"):
         Gate("db", limit=1)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="/missing"):
         exposition()
 
 

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import gc
 import random
+import sys
 from pathlib import Path
 
 import prometheus_client
 import pytest
+from gatekit import output_of
 from scraping import Scrape, families
 from tidegate import Gate, Shed
 from tidegate.asgi import GateMiddleware
@@ -204,6 +206,25 @@ def test_a_registry_of_prometheus_client_shows_the_same() -> None:
     registry.register(collector(gate))
     text = prometheus_client.generate_latest(registry).decode()
     assert Scrape(text).series == scrape(gate).series
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gates are published on Linux and macOS only")
+def test_a_gate_that_finds_no_room_works_and_is_told_of(directory: Path) -> None:
+    script = """
+        import resource, warnings
+        from tidegate import Gate, prometheus
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # in the place of a disk that is full
+        with warnings.catch_warnings(record=True) as caught:
+            gate = Gate("db", 1)
+        with gate:
+            print(gate.in_flight, *(f"{each.category.__name__}: {each.message}" for each in caught))
+        print(*(line for line in prometheus.exposition().splitlines() if line.endswith("s 1")))
+    """
+    assert output_of(script).splitlines() == [
+        "1 RuntimeWarning: TIDEGATE_METRICS_DIR has no room for gate 'db': metrics go without it",
+        "tidegate_unpublished_gates 1",
+    ]
 
 
 def test_published_gates_are_shown_by_name(directory: Path) -> None:

@@ -86,7 +86,7 @@ def is_gone(pid: int) -> bool:
     """Ended, whether or not its parent has noticed."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # also between opening and reading
         return True
     return state in "ZX"
 
