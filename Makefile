@@ -12,10 +12,12 @@ DESTDIR ?=
 
 export PYTHONUTF8 = 1
 
-.PHONY: help demo test test-rust test-python test-languages polyglot install header leak-matrix bench soak check clean
+.PHONY: help demo demo-cpp test test-rust test-python test-languages polyglot install header leak-matrix bench \
+    soak check clean
 
 help:
 	@echo "demo         overload a chatbot's database: ungated, with a semaphore, with tidegate"
+	@echo "demo-cpp     the same behind a backend in C++, on PostgreSQL"
 	@echo "test         all tests"
 	@echo "polyglot     the tests of the other languages alone; ARGS='c' for some of them"
 	@echo "install      the C and C++ library, in PREFIX (/usr/local)"
@@ -53,6 +55,9 @@ $(VENV)/.check: $(VENV)/.pip pyproject.toml
 
 demo: $(VENV)/.package
 	$(BIN)/tidegate demo $(ARGS)
+
+demo-cpp: $(VENV)/.package
+	scripts/demo_cpp.sh $(ARGS)
 
 test: test-rust test-python test-languages
 

@@ -9,9 +9,9 @@ mkdir -p "$out"
 cargo build --locked --quiet --release -p tidegate-c
 ln -sfn ../../release/libtidegate.so "$out/libtidegate.so.1"
 
-# compile COMPILER STANDARD SOURCE
+# compile COMPILER STANDARD SOURCE: for the benchmark to load, but with thread-local variables as a program has them.
 compile() {
-    "$1" "-std=$2" -O2 -fPIC -shared -Iinclude "benches/$3" -o "$out/${3%.*}-$1.so" \
+    "$1" "-std=$2" -O2 -fPIC -ftls-model=initial-exec -shared -Iinclude "benches/$3" -o "$out/${3%.*}-$1.so" \
         -Ltarget/release "-Wl,-rpath,$out" -ltidegate
 }
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Generator
@@ -37,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dsn",
         metavar="URL",
         help="an existing PostgreSQL; all happens in a schema of its own, which is dropped at the end",
+    )
+    add_argument(
+        "--backend",
+        metavar="COMMAND",
+        help="a backend in another language, on PostgreSQL (see tidegate.demo.foreign)",
     )
     add_argument(
         "--loads",
@@ -73,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run the demo as asked for; returns the exit code."""
     if args.database is None:
-        args.database = "sqlite" if args.dsn is None else "postgres"
+        args.database = "sqlite" if args.dsn is None and args.backend is None else "postgres"
     _refuse_what_is_not_built(args, parser)
     if (lacking := _lacking(args)) is not None:
         print(f"tidegate demo needs {lacking}", file=sys.stderr)
@@ -128,6 +134,7 @@ def _options(args: argparse.Namespace) -> Options:
         trace=read_trace(args.trace) if args.arrivals == "trace" else None,
         database=args.database,
         dsn=args.dsn,
+        backend=None if args.backend is None else shlex.split(args.backend),
     )
 
 
@@ -171,6 +178,10 @@ def _refuse_what_is_not_built(args: argparse.Namespace, parser: argparse.Argumen
         parser.error("the demo runs on Linux and macOS only")
     if args.dsn is not None and args.database != "postgres":
         parser.error("--dsn goes with --database postgres")
+    if args.backend is not None and not args.backend.split():
+        parser.error("--backend is empty")
+    if args.backend is not None and args.database != "postgres":
+        parser.error("--backend goes with --database postgres")
     if args.limit == "auto":
         parser.error("--limit auto is not built yet: give a number, or leave it out")
     if args.html is not None and args.html == args.json:

@@ -7,6 +7,7 @@ How the pieces stand to each other, from the bottom up:
 - `chatbot` is the application: one request is one history read and one context search;
 - `doors` holds the arms: nothing, a semaphore, a Tidegate gate;
 - `backend` (a process of its own) serves requests through a door to a pool of worker threads;
+- `foreign` speaks to a backend in another language in its place;
 - `meter` (another) measures what the database can do when nobody queues;
 - `arrivals` says when users come, `users` plays them and keeps their stopwatches;
 - `capacity`, `report` and `verdict` turn measurements into numbers, rows and a sentence: all pure;

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from tidegate.demo.job import Job
@@ -40,22 +41,36 @@ class Child:
 
 @asynccontextmanager
 async def child(name: str, job: Job) -> AsyncGenerator[Child]:
-    """`tidegate.demo.NAME` at work on `job`, ready.
+    """`tidegate.demo.NAME` at work on `job`, ready."""
+    async with started(name, (sys.executable, "-m", f"tidegate.demo.{name}")) as running:
+        running.send(job.line())
+        await running.receive()
+        yield running
+
+
+@asynccontextmanager
+async def started(
+    name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
+) -> AsyncGenerator[Child]:
+    """The process of `command`, with these environment variables beside this process's own.
 
     It ends at the end of its input, also when this process is killed. In a session of its own it gets no
     Ctrl-C from the terminal, so that this process alone decides how everything ends; and where the kernel
     shares the processors out by session, its threads take nothing from the load generator in this process.
+
+    Raises:
+        ChildError: There is no such program.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", f"tidegate.demo.{name}"), stdin=PIPE, stdout=PIPE, start_new_session=True
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, start_new_session=True, env={**os.environ, **(variables or {})}
+        )
+    except OSError as error:
+        raise ChildError(f"cannot start {command[0]}: {error.strerror}") from error
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        running = Child(name, process.stdin, process.stdout)
-        process.stdin.write(job.line())
-        await running.receive()
-        yield running
+        yield Child(name, process.stdin, process.stdout)
     finally:
         process.stdin.close()
         try:

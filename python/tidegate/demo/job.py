@@ -22,8 +22,8 @@ class Job:
     depth: int
 
     def line(self) -> bytes:
-        """As the child reads it."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        """As the child reads it, without the line's end."""
+        return json.dumps(asdict(self)).encode()
 
     @classmethod
     def parse(cls, line: bytes) -> Self:

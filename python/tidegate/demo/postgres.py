@@ -43,6 +43,7 @@ ORDER BY (body LIKE %s)::int + (body LIKE %s)::int + (body LIKE %s)::int DESC, i
 """
 
 _ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND state = 'active'"
+_SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = %s"
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _FREE = """
 SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -165,7 +166,7 @@ class PostgresDatabase:
 
     def pool(self, arm: str, workers: int) -> PostgresPool:
         """See `database.Database`."""
-        least, most = _POOLS.get(arm, (workers, workers))
+        least, most = pool_size(arm, workers)
         return PostgresPool(self._location, least, most, self._prepare)
 
     @asynccontextmanager
@@ -189,6 +190,13 @@ class PostgresDatabase:
                 with suppress(asyncio.CancelledError):
                     await looking
 
+    def make_way(self) -> None:
+        """Let all sessions of the demo's other processes stand back, if they are on this machine."""
+        if self._own:
+            with self._own_session() as connection:
+                for (pid,) in connection.execute(_SESSIONS, (self.name,)):
+                    make_way(pid)
+
     def clear(self) -> None:
         """See `database.Database`. The server notices only when it answers that nobody is there."""
         deadline = time.monotonic() + _CLEAR_SECONDS
@@ -211,6 +219,11 @@ class PostgresDatabase:
     def _parent(self) -> str:
         """For the sessions of the parent process, which go by another name."""
         return make_conninfo(self._location, application_name=f"{self.name}_parent")
+
+
+def pool_size(arm: str, workers: int) -> tuple[int, int]:
+    """The sessions that a backend with so many threads has for `arm`: at the start, and at most."""
+    return _POOLS.get(arm, (workers, workers))
 
 
 @contextmanager

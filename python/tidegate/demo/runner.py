@@ -9,7 +9,7 @@ import random
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from tidegate.demo.doors import ARMS_OF, UNLIMITED
 from tidegate.demo.home import home
 from tidegate.demo.job import Job, ServeJob
 from tidegate.demo.report import Active, Reference, Report, Row, good_per_s, percentile, summarise
-from tidegate.demo.users import Attempt, play
+from tidegate.demo.users import Attempt, Backend, play
 
 # A machine's speed drifts within seconds: many short measurements taken in turns say more than few long ones.
 _ROUNDS = 5
@@ -44,6 +44,8 @@ class Options:
     database: str = "sqlite"
     dsn: str | None = field(default=None, repr=False)
     """An existing PostgreSQL. None: one of our own."""
+    backend: Sequence[str] | None = None
+    """The command of a backend in another language. None: our own, in Python."""
 
 
 class Progress(Protocol):
@@ -187,7 +189,7 @@ class _Conductor:
         job = ServeJob(self._job.database, self._job.depth, arm, workers, found.limit)
         try:
             async with (
-                child("backend", job) as backend,
+                self._backend(job) as backend,
                 self._database.watch() if watched else nullcontext(self._active) as self._active,
             ):
                 attempts = await play(backend, users, window, self._options.timeout)
@@ -195,6 +197,13 @@ class _Conductor:
             self._database.clear()
         self._lags_ms[arm].extend(attempt.lag * 1000 for attempt in attempts)
         return attempts
+
+    def _backend(self, job: ServeJob) -> AbstractAsyncContextManager[Backend]:
+        if self._options.backend is None:
+            return child("backend", job)
+        from tidegate.demo import foreign
+
+        return foreign.backend(self._options.backend, job, self._options.timeout)
 
 
 async def _closed_loop(meter: Child, workers: int, seconds: float) -> tuple[float, float]:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
+from typing import Protocol
 
 from tidegate.demo.arrivals import Arrival
-from tidegate.demo.child import Child
 
 # Seconds between the start of a window's clock being set and its first users: time to get going.
 _RUN_UP = 0.05
@@ -41,6 +41,18 @@ class Attempt:
     """How much later than intended it was sent."""
 
 
+class Backend(Protocol):
+    """Who answers to `NUMBER CONVERSATION ESSENTIAL`: `NUMBER ok` or `NUMBER shed`, in any order."""
+
+    def send(self, line: bytes) -> None:
+        """Ask, without waiting for the answer."""
+        ...
+
+    async def receive(self) -> bytes:
+        """The next answer."""
+        ...
+
+
 def retry_at(
     user: Arrival, made: int, started: float, outcome: Outcome, patience: float, window: float
 ) -> float | None:
@@ -55,7 +67,9 @@ def retry_at(
     return at if at < window else None
 
 
-async def play(backend: Child, arrivals: Sequence[Arrival], window: float, patience: float) -> list[Attempt]:
+async def play(
+    backend: Backend, arrivals: Sequence[Arrival], window: float, patience: float
+) -> list[Attempt]:
     """Send all users of one window; returns when the last has an answer or has given up.
 
     Args:
@@ -76,7 +90,7 @@ async def play(backend: Child, arrivals: Sequence[Arrival], window: float, patie
 
 
 class _Crowd:
-    def __init__(self, backend: Child, window: float, patience: float) -> None:
+    def __init__(self, backend: Backend, window: float, patience: float) -> None:
         self.attempts: list[Attempt] = []
         self._backend = backend
         self._window = window

@@ -24,7 +24,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Address:
 
 def talk(name: str, job: Job, *lines: str) -> list[str]:
     """Everything the process writes when it is told `lines` and then nothing more."""
-    text = job.line() + "".join(f"{line}\n" for line in lines).encode()
+    text = job.line() + b"\n" + "".join(f"{line}\n" for line in lines).encode()
     done = subprocess.run(
         [sys.executable, "-m", f"tidegate.demo.{name}"],
         input=text,

@@ -1,0 +1,1196 @@
+/// Tidegate for C++17: gates, permits that give themselves back, and errors as values or as exceptions.
+///
+///     #include <tidegate.hpp>
+///
+///     tidegate::gate db("db", 20);                                 // throws config_error
+///
+///     if (auto permit = db.try_admit(tidegate::priority::sheddable)) {
+///         query();                                                 // given back at the end of the block
+///     } else {
+///         answer_503(permit.error().retry_after());
+///     }
+///
+///     db.run([&] { query(); });                                    // throws shed_error when it is full
+///
+/// It is a thin layer over tidegate.h, whose chapters on threads, ownership and forks hold here, too. Each
+/// call that can fail has two forms: `try_NAME` is noexcept and returns a `status` or a `result`, `NAME`
+/// throws an `error`. Without exceptions (-fno-exceptions, or TIDEGATE_NO_EXCEPTIONS defined) only the first
+/// form is there; define it in all units of a program or in none.
+///
+/// Whole numbers may be of any integer type: none is cut to size on its way, so a negative or too large one
+/// is an error and never another number. Fractions do not convert.
+#ifndef TIDEGATE_HPP
+#define TIDEGATE_HPP
+
+#include <tidegate.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#if !defined(TIDEGATE_NO_EXCEPTIONS) && !defined(__cpp_exceptions) && !defined(_CPPUNWIND)
+#define TIDEGATE_NO_EXCEPTIONS
+#endif
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+#include <stdexcept>
+#endif
+
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
+
+namespace tidegate
+{
+
+// --- words ---------------------------------------------------------------------------------------
+
+/// How important a request is, most important first.
+enum class priority : std::int32_t {
+    /// Shed last: serious harm to users when it fails.
+    critical_plus = TIDEGATE_PRIORITY_CRITICAL_PLUS,
+    /// Harm to users when it fails.
+    critical = TIDEGATE_PRIORITY_CRITICAL,
+    /// Batch work, retries made later.
+    sheddable_plus = TIDEGATE_PRIORITY_SHEDDABLE_PLUS,
+    /// Shed first.
+    sheddable = TIDEGATE_PRIORITY_SHEDDABLE,
+    /// Another name of `critical`.
+    essential = critical,
+    /// Another name of `sheddable`.
+    non_essential = sheddable,
+    /// The gate's default, for requests that name none; counted in `stats::fallback_priority`.
+    gate_default = TIDEGATE_PRIORITY_DEFAULT,
+};
+
+/// The four priorities, most important first.
+inline constexpr std::array<priority, 4> priorities{priority::critical_plus, priority::critical,
+                                                    priority::sheddable_plus, priority::sheddable};
+
+/// Why a request was shed.
+enum class reason : std::int32_t {
+    /// The weight does not fit under the limit.
+    limit = TIDEGATE_SHED_LIMIT,
+    /// It would fit, but the rest is kept for more important priorities.
+    priority = TIDEGATE_SHED_PRIORITY,
+    /// The rate limit is used up.
+    rate = TIDEGATE_SHED_RATE,
+    /// The resource is overloaded.
+    pressure = TIDEGATE_SHED_PRESSURE,
+    /// The gate is closed.
+    closed = TIDEGATE_SHED_CLOSED,
+    /// The wait was longer than allowed.
+    timeout = TIDEGATE_SHED_TIMEOUT,
+    /// This host's share of the fleet's limit is used up.
+    share = TIDEGATE_SHED_SHARE,
+};
+
+/// All reasons, in the order of their numbers.
+inline constexpr std::array<reason, 7> reasons{reason::limit,    reason::priority, reason::rate,
+                                               reason::pressure, reason::closed,   reason::timeout,
+                                               reason::share};
+
+/// What a permit's work came to.
+enum class outcome : std::int32_t {
+    /// The resource answered, even with an error of its own.
+    success = TIDEGATE_OUTCOME_SUCCESS,
+    /// The resource was too busy: timed out, pool exhausted.
+    overload = TIDEGATE_OUTCOME_OVERLOAD,
+    /// It says nothing about the resource: cancelled, interrupted, never begun.
+    ignore = TIDEGATE_OUTCOME_IGNORE,
+};
+
+/// All outcomes, in the order of their numbers.
+inline constexpr std::array<outcome, 3> outcomes{outcome::success, outcome::overload, outcome::ignore};
+
+/// The name, as in every language: "critical_plus". "unknown" for a number that is no priority.
+[[nodiscard]] constexpr std::string_view to_string(priority of) noexcept
+{
+    switch (of) {
+    case priority::critical_plus:
+        return "critical_plus";
+    case priority::critical:
+        return "critical";
+    case priority::sheddable_plus:
+        return "sheddable_plus";
+    case priority::sheddable:
+        return "sheddable";
+    case priority::gate_default:
+        return "gate_default";
+    }
+    return "unknown";
+}
+
+/// The name, as in every language: "limit". "unknown" for a number that is no reason.
+[[nodiscard]] constexpr std::string_view to_string(reason of) noexcept
+{
+    switch (of) {
+    case reason::limit:
+        return "limit";
+    case reason::priority:
+        return "priority";
+    case reason::rate:
+        return "rate";
+    case reason::pressure:
+        return "pressure";
+    case reason::closed:
+        return "closed";
+    case reason::timeout:
+        return "timeout";
+    case reason::share:
+        return "share";
+    }
+    return "unknown";
+}
+
+/// The name, as in every language: "success". "unknown" for a number that is no outcome.
+[[nodiscard]] constexpr std::string_view to_string(outcome of) noexcept
+{
+    switch (of) {
+    case outcome::success:
+        return "success";
+    case outcome::overload:
+        return "overload";
+    case outcome::ignore:
+        return "ignore";
+    }
+    return "unknown";
+}
+
+/// The priority of this name, "essential" and "non-essential" among them; none for any other text.
+[[nodiscard]] constexpr std::optional<priority> priority_from(std::string_view name) noexcept
+{
+    for (const priority each : priorities) {
+        if (name == to_string(each)) {
+            return each;
+        }
+    }
+    if (name == "essential") {
+        return priority::essential;
+    }
+    if (name == "non-essential") {
+        return priority::non_essential;
+    }
+    return std::nullopt;
+}
+
+/// A time in seconds.
+using seconds = std::chrono::duration<double>;
+
+/// A wait without an end. Compare with it before a `duration_cast`: it fits into no whole number.
+inline constexpr seconds never{std::numeric_limits<double>::infinity()};
+
+/// A whole number on its way to a gate, made from any integer type. What no 64-bit number holds becomes the
+/// nearest one that does, which is far outside every rule here and thus refused.
+class whole
+{
+public:
+    /// From any integer but `bool`; not explicit, so that a plain number can stand in its place.
+    template <class Integer,
+              std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
+    constexpr whole(Integer number) noexcept : number_(nearest(number))
+    {
+    }
+
+    /// The number, or the nearest that 64 bits hold.
+    [[nodiscard]] constexpr std::int64_t get() const noexcept { return number_; }
+
+private:
+    template <class Integer>
+    static constexpr std::int64_t nearest(Integer number) noexcept
+    {
+        using bounds = std::numeric_limits<std::int64_t>;
+        if constexpr (sizeof(Integer) > sizeof(std::int64_t) && std::is_signed_v<Integer>) {
+            if (number < static_cast<Integer>(bounds::min())) {
+                return bounds::min();
+            }
+        }
+        if constexpr (sizeof(Integer) >= sizeof(std::int64_t)) {
+            if (number > static_cast<Integer>(bounds::max())) {
+                return bounds::max();
+            }
+        }
+        return static_cast<std::int64_t>(number);
+    }
+
+    std::int64_t number_;
+};
+
+/// The largest limit and the largest weight.
+inline constexpr std::int64_t largest = 2147483647;
+
+// --- errors --------------------------------------------------------------------------------------
+
+/// What a call came to: done, shed, or an error, which has changed nothing.
+class [[nodiscard]] status
+{
+public:
+    /// Done.
+    constexpr status() noexcept = default;
+    /// From a number of tidegate.h.
+    constexpr explicit status(tidegate_status code) noexcept : code_(code) {}
+
+    /// Whether it is done.
+    [[nodiscard]] constexpr bool ok() const noexcept { return code_ == TIDEGATE_ADMITTED; }
+    /// Whether the request was shed.
+    [[nodiscard]] constexpr bool is_shed() const noexcept { return code_ > 0; }
+    /// Whether the call itself was wrong.
+    [[nodiscard]] constexpr bool is_error() const noexcept { return code_ < 0; }
+    /// Why the request was shed; none if it was not.
+    [[nodiscard]] constexpr std::optional<tidegate::reason> reason() const noexcept
+    {
+        return is_shed() ? std::optional(static_cast<tidegate::reason>(code_)) : std::nullopt;
+    }
+    /// The number in tidegate.h.
+    [[nodiscard]] constexpr tidegate_status code() const noexcept { return code_; }
+    /// What it means, in English; valid for ever.
+    [[nodiscard]] const char *message() const noexcept { return tidegate_status_str(code_); }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// Throws what it stands for.
+    [[noreturn]] void raise() const;
+#endif
+
+    friend constexpr bool operator==(status a, status b) noexcept { return a.code_ == b.code_; }
+    friend constexpr bool operator!=(status a, status b) noexcept { return a.code_ != b.code_; }
+
+private:
+    tidegate_status code_ = TIDEGATE_ADMITTED;
+};
+
+/// A status and, in English, the value and the rule that it broke.
+struct failure {
+    /// What kind of error it is.
+    tidegate::status status;
+    /// The reason, for people.
+    std::string message;
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// Throws what it stands for.
+    [[noreturn]] void raise() const;
+#endif
+};
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+
+/// Everything that is thrown here.
+class error : public std::runtime_error
+{
+public:
+    /// From a failure.
+    explicit error(const failure &why) : std::runtime_error(why.message), status_(why.status) {}
+
+    /// What kind of error it is.
+    tidegate::status status() const noexcept { return status_; }
+
+private:
+    tidegate::status status_;
+};
+
+/// A value outside its rule, or a configuration that contradicts itself. It has changed nothing.
+class config_error : public error
+{
+public:
+    using error::error;
+};
+
+inline void failure::raise() const
+{
+    switch (status.code()) {
+    case TIDEGATE_ERR_ARGUMENT:
+    case TIDEGATE_ERR_CONFIG:
+        throw config_error(*this);
+    default:
+        throw error(*this);
+    }
+}
+
+inline void status::raise() const
+{
+    failure{*this, message()}.raise();
+}
+
+#endif
+
+namespace detail
+{
+
+inline failure outside(const char *what, int least, whole got)
+{
+    std::string message = std::string(what) + " must be a whole number from " + std::to_string(least) +
+                          " to " + std::to_string(largest) + ", got " + std::to_string(got.get());
+    return {status(TIDEGATE_ERR_ARGUMENT), std::move(message)};
+}
+
+/// Whether header and library belong together.
+inline std::optional<failure> abi_mismatch(std::uint32_t library, std::uint32_t header = TIDEGATE_ABI_VERSION)
+{
+    if (library == header) {
+        return std::nullopt;
+    }
+    return failure{status(TIDEGATE_ERR_VERSION),
+                   "this program was compiled with tidegate.h of ABI version " + std::to_string(header) +
+                       " and runs with a libtidegate of ABI version " + std::to_string(library) +
+                       ": install both from one release"};
+}
+
+}  // namespace detail
+
+/// A value, or why there is none.
+template <class Value, class Error = status>
+class [[nodiscard]] result
+{
+public:
+    /// A value.
+    constexpr result(Value value) : state_(std::in_place_index<0>, std::move(value)) {}
+    /// None.
+    constexpr result(Error why) : state_(std::in_place_index<1>, std::move(why)) {}
+    /// A value, made in its place.
+    template <class... Arguments>
+    constexpr explicit result(std::in_place_t, Arguments &&...arguments)
+        : state_(std::in_place_index<0>, std::forward<Arguments>(arguments)...)
+    {
+    }
+
+    /// Whether there is a value.
+    [[nodiscard]] constexpr bool has_value() const noexcept { return state_.index() == 0; }
+    /// Whether there is a value.
+    constexpr explicit operator bool() const noexcept { return has_value(); }
+
+    /// The value. There has to be one.
+    [[nodiscard]] constexpr Value &operator*() & noexcept { return *std::get_if<0>(&state_); }
+    /// The value. There has to be one.
+    [[nodiscard]] constexpr const Value &operator*() const & noexcept { return *std::get_if<0>(&state_); }
+    /// The value, to be moved away. There has to be one.
+    [[nodiscard]] constexpr Value &&operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
+    /// The value. There has to be one.
+    constexpr Value *operator->() noexcept { return std::get_if<0>(&state_); }
+    /// The value. There has to be one.
+    constexpr const Value *operator->() const noexcept { return std::get_if<0>(&state_); }
+
+    /// Why there is no value. There must not be one.
+    [[nodiscard]] constexpr const Error &error() const noexcept { return *std::get_if<1>(&state_); }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// The value. Throws what `error` stands for if there is none.
+    [[nodiscard]] Value &value() &
+    {
+        check();
+        return **this;
+    }
+    /// The value, moved out. Throws what `error` stands for if there is none.
+    [[nodiscard]] Value value() &&
+    {
+        check();
+        return std::move(**this);
+    }
+#endif
+
+private:
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    void check() const
+    {
+        if (!has_value()) {
+            error().raise();
+        }
+    }
+#endif
+
+    std::variant<Value, Error> state_;
+};
+
+// --- configuration -------------------------------------------------------------------------------
+
+/// How full a gate may be for each priority still to enter. What is not set is the gate's default: 1.0, 1.0,
+/// 0.9 and 0.75 of the limit. They must not rise as importance falls, and the first is the limit itself.
+class thresholds
+{
+public:
+    /// A share of the limit from 0 to 1, rounded up to whole weight.
+    thresholds &share(priority of, double fraction)
+    {
+        if (!(fraction >= 0.0 && fraction <= 1.0)) {
+            std::array<char, 32> got{};
+            std::snprintf(got.data(), got.size(), "%g", fraction);
+            return refuse(std::string("a threshold must be a fraction of the limit from 0 to 1, got ") +
+                          got.data());
+        }
+        return set(of, TIDEGATE_THRESHOLD_PPM, std::llround(fraction * 1e6));
+    }
+
+    /// A weight that stays free for more important priorities, 0 to 2147483647.
+    thresholds &reserve(priority of, whole weight)
+    {
+        return set(of, TIDEGATE_THRESHOLD_RESERVE, weight.get());
+    }
+
+private:
+    friend class config;
+    friend class gate;
+
+    thresholds &set(priority of, std::int32_t kind, std::int64_t value)
+    {
+        const auto position = static_cast<std::uint32_t>(of);
+        if (position >= values_.size()) {
+            return refuse("a threshold belongs to one of the four priorities, got " +
+                          std::string(to_string(of)));
+        }
+        values_[position] = {kind, value};
+        return *this;
+    }
+
+    thresholds &refuse(std::string why)
+    {
+        if (wrong_.empty()) {
+            wrong_ = std::move(why);
+        }
+        return *this;
+    }
+
+    std::array<tidegate_threshold, 4> values_{};
+    std::string wrong_;  // the first thing that was; told when the thresholds are used
+};
+
+/// What a gate is made from. Whatever is wrong with it is told when the gate is made.
+class config
+{
+public:
+    /// `name`: a label for people, 1 to 255 bytes of UTF-8 without control characters. `limit`: the most
+    /// weight that may be in flight, 0 to 2147483647.
+    config(std::string_view name, whole limit) : name_(name), values_(TIDEGATE_CONFIG_INIT)
+    {
+        values_.limit = limit.get();
+    }
+
+    /// How full the gate may be for each priority.
+    config &set_thresholds(const thresholds &by_priority)
+    {
+        for (std::size_t n = 0; n < by_priority.values_.size(); ++n) {
+            values_.thresholds[n] = by_priority.values_[n];
+        }
+        wrong_ = by_priority.wrong_;
+        return *this;
+    }
+
+    /// The priority of requests that name none; `critical` unless set.
+    config &set_default_priority(priority of)
+    {
+        values_.default_priority = static_cast<std::int32_t>(of);
+        return *this;
+    }
+
+    /// False is dry run: everything is let in, and what would have been shed is counted. True unless set.
+    config &set_enforce(bool enforce)
+    {
+        values_.enforce = enforce;
+        return *this;
+    }
+
+    /// Whether to measure how long permits are held: two clock readings each, and 32 KiB. False unless set.
+    config &set_timing(bool timing)
+    {
+        values_.timing = timing;
+        return *this;
+    }
+
+private:
+    friend class gate;
+
+    std::string name_;
+    tidegate_config values_;
+    std::string wrong_;
+};
+
+// --- permits -------------------------------------------------------------------------------------
+
+namespace detail
+{
+
+/// How many exceptions are under way on this thread, as `std::uncaught_exceptions` says, whose two calls
+/// were measured to cost a permit 40 % more. With GCC's library the number lies where the Itanium C++ ABI
+/// (2.2.2) puts it, at an address that a thread keeps for life.
+inline unsigned int uncaught_exceptions() noexcept
+{
+#ifdef __GLIBCXX__
+    static thread_local const unsigned int *count = nullptr;
+    if (count == nullptr) {
+        const auto *globals = reinterpret_cast<const char *>(abi::__cxa_get_globals());
+        count = reinterpret_cast<const unsigned int *>(globals + sizeof(void *));
+    }
+    return *count;
+#else
+    return static_cast<unsigned int>(std::uncaught_exceptions());
+#endif
+}
+
+}  // namespace detail
+
+/// The right to use the resource once. It gives itself back when it is destroyed, exactly once: with outcome
+/// `success`, or with `ignore` when an exception is what destroys it, unless `set_outcome` said otherwise. It
+/// may outlive its gate, and may be moved to another thread; one permit is for one thread at a time.
+class [[nodiscard]] permit
+{
+public:
+    permit(const permit &) = delete;
+    permit &operator=(const permit &) = delete;
+
+    /// The other one is released then, as far as it knows.
+    permit(permit &&other) noexcept
+        : gate_(other.gate_), number_(std::exchange(other.number_, 0)), unwinding_(other.unwinding_),
+          outcome_(other.outcome_)
+    {
+    }
+
+    /// Gives back what it held before. The other one is released then, as far as it knows.
+    permit &operator=(permit &&other) noexcept
+    {
+        if (this != &other) {
+            give_back();
+            gate_ = other.gate_;
+            number_ = std::exchange(other.number_, 0);
+            unwinding_ = other.unwinding_;
+            outcome_ = other.outcome_;
+        }
+        return *this;
+    }
+
+    ~permit() { give_back(); }
+
+    /// What is told when the permit gives itself back. A number that is no outcome is not taken.
+    void set_outcome(outcome of) noexcept
+    {
+        for (const outcome each : outcomes) {
+            if (each == of) {
+                outcome_ = of;
+            }
+        }
+    }
+
+    /// Gives it back now. False, and without effect, when it was released or moved away before, in the child
+    /// of a fork, and for a number that is no outcome, which leaves it held.
+    bool release(outcome of = outcome::success) noexcept
+    {
+        if (number_ == 0) {
+            return false;
+        }
+        const tidegate_status done = tidegate_release(gate_, number_, static_cast<std::int32_t>(of));
+        if (done != TIDEGATE_ERR_ARGUMENT) {
+            number_ = 0;
+        }
+        return done == TIDEGATE_ADMITTED;
+    }
+
+    /// Whether it was released or moved away.
+    [[nodiscard]] bool released() const noexcept { return number_ == 0; }
+
+    /// The priority it was admitted with; `gate_default` once it is released.
+    [[nodiscard]] tidegate::priority priority() const noexcept
+    {
+        return static_cast<tidegate::priority>(details().priority);
+    }
+
+    /// How much of the limit it takes; 0 once it is released.
+    [[nodiscard]] std::int64_t weight() const noexcept { return details().weight; }
+
+    /// Whether dry run let it in although enforcement would have shed it; false once it is released.
+    [[nodiscard]] bool over() const noexcept { return details().over; }
+
+private:
+    friend class gate;
+
+    static constexpr outcome not_set{-1};
+
+    permit(const tidegate_gate *gate, std::uint64_t number) noexcept : gate_(gate), number_(number) {}
+
+    void give_back() noexcept
+    {
+        if (number_ == 0) {
+            return;
+        }
+        const bool thrown_out = detail::uncaught_exceptions() > unwinding_;
+        const outcome unless_set = thrown_out ? outcome::ignore : outcome::success;
+        const outcome of = outcome_ == not_set ? unless_set : outcome_;
+        tidegate_release(gate_, number_, static_cast<std::int32_t>(of));
+    }
+
+    tidegate_permit details() const noexcept
+    {
+        tidegate_permit read = TIDEGATE_PERMIT_INIT;
+        if (number_ == 0 || tidegate_get_permit(gate_, number_, &read) != TIDEGATE_ADMITTED) {
+            read.priority = TIDEGATE_PRIORITY_DEFAULT;
+        }
+        return read;
+    }
+
+    const tidegate_gate *gate_;
+    std::uint64_t number_;
+    unsigned int unwinding_ = detail::uncaught_exceptions();
+    outcome outcome_ = not_set;
+};
+
+/// Why no permit was given: the request was shed, or the call itself was wrong (`status().is_error()`). It
+/// knows its gate as a reference does: ask it while the gate lives.
+class shed
+{
+public:
+    /// What the gate answered.
+    [[nodiscard]] tidegate::status status() const noexcept { return status_; }
+    /// Why the request was shed; none if the call was wrong.
+    [[nodiscard]] std::optional<tidegate::reason> reason() const noexcept { return status_.reason(); }
+    /// The same in English; valid for ever.
+    [[nodiscard]] const char *message() const noexcept { return status_.message(); }
+    /// The priority that was asked for.
+    [[nodiscard]] tidegate::priority priority() const noexcept { return priority_; }
+    /// The weight that was asked for.
+    [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
+
+    /// How long a request like this should stay away, as `gate::retry_after`, now; none if the call was
+    /// wrong.
+    [[nodiscard]] std::optional<seconds> retry_after() const noexcept
+    {
+        double wait = -1.0;
+        const tidegate_status asked =
+            tidegate_retry_after(gate_, static_cast<std::int32_t>(priority_), weight_, &wait);
+        return asked == TIDEGATE_ADMITTED && wait >= 0.0 ? std::optional(seconds(wait)) : std::nullopt;
+    }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// Throws what it stands for.
+    [[noreturn]] void raise() const;
+#endif
+
+private:
+    friend class gate;
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    friend class shed_error;
+#endif
+
+    shed(const tidegate_gate *gate, tidegate::status status, tidegate::priority of, whole weight) noexcept
+        : gate_(gate), weight_(weight.get()), priority_(of), status_(status)
+    {
+    }
+
+    /// For people, with the numbers of the moment.
+    std::string text() const
+    {
+        const char *name = tidegate_gate_name(gate_);
+        const std::string gate = "gate '" + std::string(name == nullptr ? "" : name) + "'";
+        if (reason() == tidegate::reason::closed) {
+            return gate + " is closed";
+        }
+        const bool full = reason() == tidegate::reason::limit;
+        const std::string why = full ? " full: " : " shed by " + std::string(to_string(*reason())) + ": ";
+        return gate + why + std::to_string(tidegate_in_flight(gate_)) + " of " +
+               std::to_string(tidegate_limit(gate_)) + " in flight (priority " +
+               std::string(to_string(priority_)) + ")" + hint();
+    }
+
+    std::string hint() const
+    {
+        const auto wait = retry_after();
+        if (!wait) {
+            return "";
+        }
+        if (*wait == never) {
+            return "; no retry can succeed";
+        }
+        std::array<char, 48> hint{};
+        std::snprintf(hint.data(), hint.size(), "; retry in about %.2g s", wait->count());
+        return hint.data();
+    }
+
+    const tidegate_gate *gate_;
+    std::int64_t weight_;
+    tidegate::priority priority_;
+    tidegate::status status_;
+};
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+
+/// A request was shed. All it says was read when it was thrown; it may outlive the gate.
+class shed_error : public error
+{
+public:
+    /// From a shed whose gate lives.
+    explicit shed_error(const shed &why)
+        : error({why.status(), why.text()}), retry_after_(why.retry_after()), weight_(why.weight()),
+          priority_(why.priority())
+    {
+    }
+
+    /// Why.
+    tidegate::reason reason() const noexcept { return static_cast<tidegate::reason>(status().code()); }
+    /// The priority that was asked for.
+    tidegate::priority priority() const noexcept { return priority_; }
+    /// The weight that was asked for.
+    std::int64_t weight() const noexcept { return weight_; }
+    /// How long a request like this should stay away, as `gate::retry_after`.
+    std::optional<seconds> retry_after() const noexcept { return retry_after_; }
+
+private:
+    std::optional<seconds> retry_after_;
+    std::int64_t weight_;
+    tidegate::priority priority_;
+};
+
+namespace detail
+{
+
+/// What is wrong with a request.
+inline failure refused_request(status why, priority of, whole weight)
+{
+    if (why.code() != TIDEGATE_ERR_ARGUMENT) {
+        return {why, why.message()};
+    }
+    if (weight.get() < 1 || weight.get() > largest) {
+        return outside("weight", 1, weight);
+    }
+    return {why, "no priority has the number " + std::to_string(static_cast<std::int32_t>(of))};
+}
+
+}  // namespace detail
+
+inline void shed::raise() const
+{
+    if (status_.is_shed()) {
+        throw shed_error(*this);
+    }
+    detail::refused_request(status_, priority_, weight_).raise();
+}
+
+#endif
+
+// --- readings ------------------------------------------------------------------------------------
+
+/// Values by priority, reason or outcome: `stats.shed[priority::sheddable][reason::limit]`.
+template <class Key, class Value, std::size_t Count, std::int32_t First = 0>
+class by
+{
+public:
+    /// The value of a key, which has to be one of the named ones; not `gate_default`.
+    constexpr const Value &operator[](Key key) const { return values_.at(position(key)); }
+    /// The value of a key, which has to be one of the named ones; not `gate_default`.
+    constexpr Value &operator[](Key key) { return values_.at(position(key)); }
+
+private:
+    static constexpr std::size_t position(Key key)
+    {
+        return static_cast<std::size_t>(static_cast<std::int32_t>(key) - First);
+    }
+
+    std::array<Value, Count> values_{};
+};
+
+template <class Value>
+using by_priority = by<priority, Value, priorities.size()>;
+template <class Value>
+using by_reason = by<reason, Value, reasons.size(), TIDEGATE_SHED_LIMIT>;
+template <class Value>
+using by_outcome = by<outcome, Value, outcomes.size()>;
+
+/// A reading of a gate's counters. Each counter only grows, and in every reading no more was released than
+/// admitted; at rest all of it is exact. Each attempt is counted once: in `admitted`, `shed` or `would_shed`.
+struct stats {
+    /// The most weight that may be in flight.
+    std::uint32_t limit = 0;
+    /// The weight in flight, without what dry run let in beyond the limit.
+    std::uint32_t in_flight = 0;
+    /// The most weight that was ever in flight.
+    std::uint32_t high_water = 0;
+    /// How full the gate may be for each priority still to enter, in weight.
+    by_priority<std::uint32_t> thresholds;
+    /// The priority of requests that name none.
+    priority default_priority = priority::critical;
+    /// Whether the gate turns requests away; false in dry run.
+    bool enforce = true;
+    /// Whether the gate was closed.
+    bool closed = false;
+    /// Whether it measures how long permits are held.
+    bool timing = false;
+    /// Admissions.
+    by_priority<std::uint64_t> admitted;
+    /// Requests turned away.
+    by_priority<by_reason<std::uint64_t>> shed;
+    /// What dry run let in although enforcement would have shed it.
+    by_priority<std::uint64_t> would_shed;
+    /// Admissions that were released.
+    by_outcome<std::uint64_t> released;
+    /// Exits without an entry, by users of `tidegate_exit` in C.
+    std::uint64_t unmatched_exits = 0;
+    /// Permits that a garbage collector found, in other languages.
+    std::uint64_t collected = 0;
+    /// Admissions that named no priority.
+    std::uint64_t fallback_priority = 0;
+    /// What dry run let in beyond the limit and is still inside, in permits.
+    std::uint64_t over_in_flight = 0;
+    /// With timing, the time integral of the weight in flight, in weight-microseconds modulo 2^63.
+    std::uint64_t occupancy_us = 0;
+    /// How often the configuration changed, modulo 2^29.
+    std::uint32_t generation = 0;
+};
+
+namespace detail
+{
+
+inline stats read(const tidegate_stats &raw)
+{
+    stats read;
+    read.limit = raw.limit;
+    read.in_flight = raw.in_flight;
+    read.high_water = raw.high_water;
+    read.default_priority = static_cast<priority>(raw.default_priority);
+    read.enforce = raw.enforce;
+    read.closed = raw.closed;
+    read.timing = raw.timing;
+    for (const priority each : priorities) {
+        const auto level = static_cast<std::size_t>(each);
+        read.thresholds[each] = raw.thresholds[level];
+        read.admitted[each] = raw.admitted[level];
+        read.would_shed[each] = raw.would_shed[level];
+        for (const reason why : reasons) {
+            read.shed[each][why] = raw.shed[level][static_cast<std::size_t>(why) - 1];
+        }
+    }
+    for (const outcome each : outcomes) {
+        read.released[each] = raw.released[static_cast<std::size_t>(each)];
+    }
+    read.unmatched_exits = raw.unmatched_exits;
+    read.collected = raw.collected;
+    read.fallback_priority = raw.fallback_priority;
+    read.over_in_flight = raw.over_in_flight;
+    read.occupancy_us = raw.occupancy_us;
+    read.generation = raw.generation;
+    return read;
+}
+
+/// Whole milliseconds, rounded up, so that a short wait is not none. A negative time becomes one that no call
+/// takes for "for ever".
+template <class Rep, class Period>
+std::int64_t milliseconds(std::chrono::duration<Rep, Period> time) noexcept
+{
+    using real = std::chrono::duration<long double, std::milli>;
+    const long double exact = std::chrono::duration_cast<real>(time).count();
+    constexpr std::int64_t negative = -2;
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    if (!(exact >= 0)) {
+        return negative;
+    }
+    const long double rounded = std::ceil(exact);
+    return rounded >= static_cast<long double>(most) ? most : static_cast<std::int64_t>(rounded);
+}
+
+}  // namespace detail
+
+// --- the gate ------------------------------------------------------------------------------------
+
+template <class Body>
+class guarded;
+
+/// The admission controller of one protected resource, as a handle: copies are the same gate, which is given
+/// up with the last of them. Any thread may use a handle that no other thread assigns to at the time. A
+/// handle that was moved away answers every call with the error TIDEGATE_ERR_NULL.
+class gate
+{
+public:
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// A gate that lets at most `limit` (0 to 2147483647) in. Throws `config_error`; `error` where header and
+    /// library do not belong together.
+    gate(std::string_view name, whole limit) : gate(config(name, limit)) {}
+
+    /// Throws `config_error`; `error` where header and library do not belong together.
+    explicit gate(const config &from) : gate(make(from).value()) {}
+#endif
+
+    /// A gate, or what is wrong with the configuration, in the words that every language uses.
+    [[nodiscard]] static result<gate, failure> make(const config &from)
+    {
+        if (auto mismatch = detail::abi_mismatch(tidegate_abi_version())) {
+            return *std::move(mismatch);
+        }
+        if (!from.wrong_.empty()) {
+            return failure{status(TIDEGATE_ERR_ARGUMENT), from.wrong_};
+        }
+        tidegate_gate *made = nullptr;
+        std::array<char, 1024> why{};
+        const status done(tidegate_gate_new(&from.values_, from.name_.data(), from.name_.size(), &made,
+                                            why.data(), why.size()));
+        if (!done.ok()) {
+            return failure{done, why.data()};
+        }
+        return gate(made);
+    }
+
+    /// The gate's name.
+    [[nodiscard]] std::string_view name() const noexcept
+    {
+        const char *name = tidegate_gate_name(handle());
+        return name == nullptr ? std::string_view() : std::string_view(name);
+    }
+
+    /// Asks for a permit, and never waits. `weight`: how much of the limit it takes, 1 to 2147483647.
+    [[nodiscard]] result<permit, shed> try_admit(priority of = priority::gate_default,
+                                                 whole weight = 1) const noexcept
+    {
+        std::uint64_t number = 0;
+        const tidegate_status answer =
+            tidegate_try_admit(handle(), static_cast<std::int32_t>(of), weight.get(), &number);
+        if (answer == TIDEGATE_ADMITTED) {
+            return permit(handle(), number);
+        }
+        return shed(handle(), status(answer), of, weight);
+    }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// Asks for a permit, and never waits. Throws `shed_error`; `config_error` for a weight outside its rule.
+    [[nodiscard]] permit admit(priority of = priority::gate_default, whole weight = 1) const
+    {
+        return try_admit(of, weight).value();
+    }
+
+    /// Calls `body` with a permit held, and returns what it returns. `body` may take the permit, as a `permit
+    /// &`. What it throws comes out as it is, and counts as outcome `ignore`. Throws as `admit` does, too.
+    template <class Body>
+    decltype(auto) run(priority of, whole weight, Body &&body) const
+    {
+        permit held = admit(of, weight);
+        if constexpr (std::is_invocable_v<Body, permit &>) {
+            return std::invoke(std::forward<Body>(body), held);
+        } else {
+            return std::invoke(std::forward<Body>(body));
+        }
+    }
+    /// The same with weight 1.
+    template <class Body>
+    decltype(auto) run(priority of, Body &&body) const
+    {
+        return run(of, 1, std::forward<Body>(body));
+    }
+    /// The same with weight 1 and the gate's default priority.
+    template <class Body>
+    decltype(auto) run(Body &&body) const
+    {
+        return run(priority::gate_default, 1, std::forward<Body>(body));
+    }
+
+    /// A function that does what `body` does with a permit held, once for each call. It shares the gate, and
+    /// throws as `run` does.
+    template <class Body>
+    [[nodiscard]] guarded<std::decay_t<Body>> guard(Body &&body, priority of = priority::gate_default,
+                                                    whole weight = 1) const
+    {
+        return guarded<std::decay_t<Body>>(*this, std::forward<Body>(body), of, weight);
+    }
+#endif
+
+    /// How long a request like this should stay away, at least: 0 when it would be admitted now, `never` when
+    /// no retry can succeed, none when nothing is known yet.
+    [[nodiscard]] result<std::optional<seconds>> try_retry_after(priority of = priority::gate_default,
+                                                                 whole weight = 1) const noexcept
+    {
+        double wait = -1.0;
+        const status asked(
+            tidegate_retry_after(handle(), static_cast<std::int32_t>(of), weight.get(), &wait));
+        if (!asked.ok()) {
+            return asked;
+        }
+        return wait < 0.0 ? std::nullopt : std::optional(seconds(wait));
+    }
+
+    /// Sets the most weight that may be in flight, 0 to 2147483647. Once this has returned, nothing is
+    /// admitted above it; what is inside stays. `cause` is for the gate's history.
+    status try_set_limit(whole limit, const char *cause = nullptr) const noexcept
+    {
+        return status(tidegate_set_limit_cause(handle(), limit.get(), cause));
+    }
+
+    /// Sets all thresholds; those that are not named become the gate's default.
+    status try_set_thresholds(const thresholds &by_priority) const noexcept
+    {
+        if (!by_priority.wrong_.empty()) {
+            return status(TIDEGATE_ERR_ARGUMENT);
+        }
+        return status(tidegate_set_threshold_kinds(handle(), by_priority.values_.data()));
+    }
+
+    /// Switches dry run off (true) or on (false).
+    status try_set_enforce(bool enforce) const noexcept
+    {
+        return status(tidegate_set_enforce(handle(), enforce));
+    }
+
+    /// Closes the gate for good: nothing is admitted any more, and what is inside leaves in its own time.
+    status try_close() const noexcept { return status(tidegate_close(handle())); }
+
+    /// Closes the gate and waits until everything inside has left, at most `timeout`, in whole milliseconds,
+    /// rounded up. Reason `timeout` when something still is. A negative time is an error and closes nothing.
+    template <class Rep, class Period>
+    status try_drain(std::chrono::duration<Rep, Period> timeout) const noexcept
+    {
+        return status(tidegate_drain(handle(), detail::milliseconds(timeout)));
+    }
+
+    /// Closes the gate and waits until everything inside has left, as long as it takes.
+    status try_drain() const noexcept { return status(tidegate_drain(handle(), TIDEGATE_FOREVER)); }
+
+    /// Reads all counters.
+    [[nodiscard]] result<tidegate::stats> try_stats() const noexcept
+    {
+        tidegate_stats raw = TIDEGATE_STATS_INIT;
+        const status done(tidegate_get_stats(handle(), &raw));
+        if (!done.ok()) {
+            return done;
+        }
+        return detail::read(raw);
+    }
+
+    /// How long permits of a priority were held: what a share `q` (0 to 1) of them did not exceed, within 1.6
+    /// %; outcome `ignore` left out. None without timing, or where nothing was measured yet.
+    [[nodiscard]] result<std::optional<seconds>> try_latency(priority of, double q) const noexcept
+    {
+        double held = -1.0;
+        const status done(tidegate_latency(handle(), static_cast<std::int32_t>(of), q, &held));
+        if (!done.ok()) {
+            return done;
+        }
+        return held < 0.0 ? std::nullopt : std::optional(seconds(held));
+    }
+
+    /// The weight in flight: one load. Negative, an error's number, for a handle that was moved away.
+    [[nodiscard]] std::int64_t in_flight() const noexcept { return tidegate_in_flight(handle()); }
+
+    /// The most weight that may be in flight. Negative, an error's number, for a handle that was moved away.
+    [[nodiscard]] std::int64_t limit() const noexcept { return tidegate_limit(handle()); }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// As `try_retry_after`. Throws `config_error`.
+    [[nodiscard]] std::optional<seconds> retry_after(priority of = priority::gate_default,
+                                                     whole weight = 1) const
+    {
+        const auto asked = try_retry_after(of, weight);
+        if (!asked) {
+            detail::refused_request(asked.error(), of, weight).raise();
+        }
+        return *asked;
+    }
+
+    /// As `try_set_limit`. Throws `config_error`.
+    void set_limit(whole limit, const char *cause = nullptr) const
+    {
+        const status done = try_set_limit(limit, cause);
+        if (done.code() == TIDEGATE_ERR_ARGUMENT) {
+            detail::outside("limit", 0, limit).raise();
+        }
+        check(done);
+    }
+
+    /// As `try_set_thresholds`. Throws `config_error`.
+    void set_thresholds(const thresholds &by_priority) const
+    {
+        if (!by_priority.wrong_.empty()) {
+            failure{status(TIDEGATE_ERR_ARGUMENT), by_priority.wrong_}.raise();
+        }
+        check(try_set_thresholds(by_priority));
+    }
+
+    /// As `try_set_enforce`.
+    void set_enforce(bool enforce) const { check(try_set_enforce(enforce)); }
+
+    /// As `try_close`.
+    void close() const { check(try_close()); }
+
+    /// As `try_drain`: whether everything has left in time. Throws `config_error` for a negative time.
+    template <class Rep, class Period>
+    bool drain(std::chrono::duration<Rep, Period> timeout) const
+    {
+        const status done = try_drain(timeout);
+        if (done.code() == TIDEGATE_ERR_ARGUMENT) {
+            failure{done, "a timeout must not be negative or NaN"}.raise();
+        }
+        check(done);
+        return done.ok();
+    }
+
+    /// As `try_drain`.
+    void drain() const { check(try_drain()); }
+
+    /// As `try_stats`.
+    [[nodiscard]] tidegate::stats stats() const { return try_stats().value(); }
+
+    /// As `try_latency`. Throws `config_error` for a `q` that is not from 0 to 1.
+    [[nodiscard]] std::optional<seconds> latency(priority of, double q) const
+    {
+        return try_latency(of, q).value();
+    }
+#endif
+
+private:
+    explicit gate(tidegate_gate *made) : handle_(made, tidegate_gate_free) {}
+
+    const tidegate_gate *handle() const noexcept { return handle_.get(); }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    static void check(status done)
+    {
+        if (done.is_error()) {
+            done.raise();
+        }
+    }
+#endif
+
+    std::shared_ptr<const tidegate_gate> handle_;
+};
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+
+/// What `gate::guard` makes.
+template <class Body>
+class guarded
+{
+public:
+    /// See `gate::guard`.
+    guarded(tidegate::gate gate, Body body, priority of, whole weight)
+        : gate_(std::move(gate)), body_(std::move(body)), priority_(of), weight_(weight)
+    {
+    }
+
+    /// Calls the body with a permit held.
+    template <class... Arguments>
+    decltype(auto) operator()(Arguments &&...arguments)
+    {
+        const permit held = gate_.admit(priority_, weight_);
+        return std::invoke(body_, std::forward<Arguments>(arguments)...);
+    }
+
+    /// Calls the body with a permit held.
+    template <class... Arguments>
+    decltype(auto) operator()(Arguments &&...arguments) const
+    {
+        const permit held = gate_.admit(priority_, weight_);
+        return std::invoke(body_, std::forward<Arguments>(arguments)...);
+    }
+
+private:
+    tidegate::gate gate_;
+    Body body_;
+    priority priority_;
+    whole weight_;
+};
+
+#endif
+
+}  // namespace tidegate
+
+#endif  // TIDEGATE_HPP

@@ -1,0 +1,239 @@
+// Runs the cases of tests/vectors, as tests/c/vector_lines.py writes them, from standard input. A case is a
+// test.
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <tidegate.hpp>
+
+#include "../c/tidegate_test.h"
+
+using namespace tidegate;
+
+namespace
+{
+
+/// One call: its name, and its `key=value` fields.
+struct Line {
+    explicit Line(const std::string &text) : all(text)
+    {
+        std::istringstream words(text);
+        words >> op;
+        for (std::string word; words >> word;) {
+            const auto sign = word.find('=');
+            fields[word.substr(0, sign)] = sign == std::string::npos ? "" : word.substr(sign + 1);
+        }
+    }
+
+    bool has(const std::string &key) const { return fields.count(key) > 0; }
+    const std::string &text(const std::string &key) const { return fields.at(key); }
+    std::int64_t number(const std::string &key) const { return std::stoll(fields.at(key)); }
+    tidegate::priority priority() const { return static_cast<tidegate::priority>(number("priority")); }
+    tidegate::outcome outcome() const { return static_cast<tidegate::outcome>(number("outcome")); }
+
+    std::string all;
+    std::string op;
+    std::map<std::string, std::string> fields;
+};
+
+std::string from_hexadecimal(const std::string &digits)
+{
+    std::string text;
+    for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
+        text += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+    }
+    return text;
+}
+
+thresholds thresholds_of(const Line &line)
+{
+    thresholds all;
+    for (const priority each : priorities) {
+        const auto key = "t" + std::to_string(static_cast<int>(each));
+        if (!line.has(key)) {
+            continue;
+        }
+        const auto &text = line.text(key);
+        const auto value = std::stoll(text.substr(text.find(':') + 1));
+        if (text[0] == '1') {
+            all.share(each, static_cast<double>(value) / 1e6);
+        } else {
+            all.reserve(each, value);
+        }
+    }
+    return all;
+}
+
+/// A case: a gate, its permits, and what was not as expected.
+class Case
+{
+public:
+    void step(const Line &line)
+    {
+        if (line.op == "gate") {
+            make(line);
+        } else if (line.op == "clock") {
+            tidegate_test_set_clock(static_cast<std::uint64_t>(line.number("ns")));
+        } else if (line.op == "try_admit") {
+            try_admit(line);
+        } else if (line.op == "release") {
+            release(line);
+        } else if (line.op == "set_limit") {
+            answered(line, gate_->try_set_limit(line.number("limit")));
+        } else if (line.op == "set_thresholds") {
+            answered(line, gate_->try_set_thresholds(thresholds_of(line)));
+        } else if (line.op == "set_enforce") {
+            answered(line, gate_->try_set_enforce(line.number("enforce") != 0));
+        } else if (line.op == "close") {
+            answered(line, gate_->try_close());
+        } else if (line.op == "retry_after") {
+            retry_after(line);
+        } else if (line.op == "stats") {
+            compare(line);
+        } else {
+            wrong(line, "no such call");
+        }
+    }
+
+    const std::string &found() const { return found_; }
+
+private:
+    void wrong(const Line &line, const std::string &what)
+    {
+        found_ += "    " + what + ": " + line.all + "\n";
+    }
+
+    void answered(const Line &line, status got)
+    {
+        if (got.code() != line.number("want")) {
+            wrong(line, "got " + std::to_string(got.code()));
+        }
+    }
+
+    void make(const Line &line)
+    {
+        tidegate_test_set_clock(0);
+        auto made = gate::make(config(from_hexadecimal(line.text("name")), line.number("limit"))
+                                   .set_enforce(line.number("enforce") != 0)
+                                   .set_default_priority(static_cast<priority>(line.number("default")))
+                                   .set_thresholds(thresholds_of(line)));
+        answered(line, made ? status() : made.error().status);
+        if (made) {
+            gate_ = *std::move(made);
+        }
+    }
+
+    void try_admit(const Line &line)
+    {
+        auto permit = gate_->try_admit(line.priority(), line.number("weight"));
+        answered(line, permit ? status() : permit.error().status());
+        if (permit) {
+            if (permit->over() != (line.number("over") != 0)) {
+                wrong(line, "over is not as expected");
+            }
+            permits_.emplace(line.number("as"), *std::move(permit));
+        }
+    }
+
+    void release(const Line &line)
+    {
+        permit &held = permits_.at(line.number("permit"));
+        const status unless_released(held.released() ? TIDEGATE_ERR_STALE : TIDEGATE_ERR_ARGUMENT);
+        answered(line, held.release(line.outcome()) ? status() : unless_released);
+    }
+
+    void retry_after(const Line &line)
+    {
+        const auto got = gate_->try_retry_after(line.priority(), line.number("weight"));
+        answered(line, got ? status() : got.error());
+        if (got) {
+            const double wait = *got ? (*got)->count() : -1.0;
+            const double wanted = std::stod(line.text("seconds"));
+            if (!(wait == wanted || std::abs(wait - wanted) <= 1e-9)) {
+                wrong(line, "got " + std::to_string(wait));
+            }
+        }
+    }
+
+    void compare(const Line &line)
+    {
+        const auto stats = gate_->try_stats();
+        std::map<std::string, std::uint64_t> got{
+            {".limit", stats->limit},
+            {".in_flight", stats->in_flight},
+            {".high_water", stats->high_water},
+            {".generation", stats->generation},
+            {".unmatched_exits", stats->unmatched_exits},
+            {".collected", stats->collected},
+            {".fallback_priority", stats->fallback_priority},
+        };
+        for (const priority each : priorities) {
+            const auto level = std::to_string(static_cast<int>(each));
+            got[".admitted." + level] = stats->admitted[each];
+            got[".would_shed." + level] = stats->would_shed[each];
+            for (const reason why : reasons) {
+                got[".shed." + level + "." + std::to_string(static_cast<int>(why) - 1)] =
+                    stats->shed[each][why];
+            }
+        }
+        for (const outcome each : outcomes) {
+            got[".released." + std::to_string(static_cast<int>(each))] = stats->released[each];
+        }
+        for (const auto &[key, wanted] : line.fields) {
+            if (got.at(key) != std::stoull(wanted)) {
+                wrong(line, key + " is " + std::to_string(got.at(key)));
+            }
+        }
+    }
+
+    std::optional<gate> gate_;
+    std::map<std::int64_t, permit> permits_;
+    std::string found_;
+};
+
+}  // namespace
+
+int main()
+{
+    std::vector<std::pair<std::string, std::vector<Line>>> cases;
+    for (std::string text; std::getline(std::cin, text);) {
+        const Line line(text);
+        if (line.op == "case") {
+            cases.emplace_back(from_hexadecimal(text.substr(text.find(' ') + 1)), std::vector<Line>());
+        } else {
+            cases.back().second.push_back(line);
+        }
+    }
+    int failed = 0;
+    int skipped_steps = 0;
+    int skipped_cases = 0;
+    for (const auto &[name, lines] : cases) {
+        Case running;
+        bool bare = false;
+        for (const Line &line : lines) {
+            bare = bare || line.op == "enter" || line.op == "exit";
+        }
+        if (bare) {
+            ++skipped_cases;
+            continue;
+        }
+        for (const Line &line : lines) {
+            if (line.op == "skip") {
+                ++skipped_steps;
+            } else {
+                running.step(line);
+            }
+        }
+        std::cout << running.found() << (running.found().empty() ? "ok       " : "FAILED   ")
+                  << "vector: " << name << '\n';
+        failed += running.found().empty() ? 0 : 1;
+    }
+    std::cout << "    " << cases.size() << " cases; left out: " << skipped_cases
+              << " with bare entries, which C++ has none of, and " << skipped_steps
+              << " steps that its types cannot express\n";
+    return failed > 0 || cases.size() < 60 ? 1 : 0;
+}
