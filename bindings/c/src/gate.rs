@@ -181,9 +181,44 @@ pub unsafe extern "C" fn tidegate_gate_name(gate: *const tidegate_gate) -> *cons
 
 #[cfg(test)]
 mod tests {
-    use tidegate_core::{Ask, Outcome};
+    use std::sync::Arc;
+
+    use tidegate_core::{Ask, Clock, Outcome};
 
     use super::*;
+    use crate::permit::{tidegate_release, tidegate_try_admit};
+
+    /// Owned by its gate: it tells whether that is still there.
+    #[derive(Debug)]
+    struct Still;
+
+    impl Clock for Still {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_gate_that_was_given_up_goes_with_its_last_permit() {
+        for count in [0, 3] {
+            let clock = Arc::new(Still);
+            let core = Gate::builder("g", 3).clock(clock.clone()).build().unwrap();
+            let gate = Box::into_raw(Box::new(tidegate_gate::new(core, CString::from(c"g"))));
+            let mut permits = vec![0; count];
+            // SAFETY: the gate lives until the last release.
+            unsafe {
+                for permit in &mut permits {
+                    assert_eq!(tidegate_try_admit(gate, 1, 1, permit), 0);
+                }
+                tidegate_gate_free(gate);
+                for permit in permits {
+                    assert!(Arc::strong_count(&clock) > 1);
+                    assert_eq!(tidegate_release(gate, permit, 0), 0);
+                }
+            }
+            assert_eq!(Arc::strong_count(&clock), 1);
+        }
+    }
 
     /// Otherwise n permits that come back to a gate that was given up would cost n^2 looks.
     #[test]
