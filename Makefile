@@ -11,6 +11,8 @@ LIBDIR ?= lib
 DESTDIR ?=
 
 export PYTHONUTF8 = 1
+# The scripts look for what was built where it is built, whatever the user has set.
+export CARGO_TARGET_DIR := $(CURDIR)/target
 
 .PHONY: help demo demo-cpp test test-rust test-python test-languages polyglot install header leak-matrix bench \
     soak check clean

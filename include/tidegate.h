@@ -23,7 +23,8 @@
  * for: what a call has to say it answers. Numbers are taken in types wide enough to see that a negative or too
  * large one is meant, and such a one is TIDEGATE_ERR_ARGUMENT. NULL where it makes no sense is
  * TIDEGATE_ERR_NULL. Numbers keep their meaning for ever and are never used for another. A fault inside the
- * library never unwinds into its caller.
+ * library never unwinds into its caller. Without memory for another permit an admission is an error; without
+ * memory for a gate or for a change of its configuration the program is aborted.
  *
  * Thread safety. Every function may be called from any thread at any time on the same gate, with one
  * exception, tidegate_gate_free. A permit may be released by another thread than asked for it. Nothing waits but
@@ -36,7 +37,8 @@
  * structs that a call gets are copied, and belong to the caller. Strings that it returns belong to the library.
  *
  * Fork. In a forked child every gate exists, empty, with its configuration and with counters at zero. Permits
- * of the parent are stale in the child. A child made by vfork or a bare clone must not use gates.
+ * of the parent are stale in the child, but keep their memory there, and a gate that is given up: nobody may
+ * ever know that they are done with. A child made by vfork or a bare clone must not use gates.
  *
  * Loading. The library stays in memory once loaded: dlclose does not unload it. A static library lives once in each
  * program or shared library it was linked into, each with gates of its own.
@@ -150,7 +152,7 @@ typedef struct tidegate_gate tidegate_gate;
 
 /**
  * What a call answers: `TIDEGATE_ADMITTED` (0), a positive reason for which the request was shed, or a
- * negative error. An error has changed nothing.
+ * negative error. An error has changed nothing, but where its own text says otherwise.
  */
 typedef int32_t tidegate_status;
 
@@ -241,7 +243,8 @@ typedef struct tidegate_permit {
  *
  * Each counter only grows, and in every reading no more was released than admitted. At rest, that is when
  * no call is under way, all of it is exact. Every attempt is counted once, in `admitted`, `shed` or
- * `would_shed`. After a fork the child counts from zero.
+ * `would_shed`; what is in `would_shed` is in neither `admitted` nor, later, `released`. After a fork the
+ * child counts from zero.
  */
 typedef struct tidegate_stats {
     /**
@@ -323,7 +326,8 @@ typedef struct tidegate_stats {
     uint64_t over_in_flight;
     /**
      * With timing, the time integral of the weight in flight, in weight-microseconds modulo 2^63. Its
-     * difference over an interval, divided by the interval, is the mean weight in flight.
+     * difference over an interval, divided by the interval, is the mean weight in flight. No counter: a
+     * reading during calls may be off by what they do, so take the difference as a signed number.
      */
     uint64_t occupancy_us;
 } tidegate_stats;
@@ -483,6 +487,8 @@ tidegate_status tidegate_release(const struct tidegate_gate *gate, uint64_t perm
 /**
  * As `tidegate_release` with outcome `ignore`, and counted as collected: for bindings to languages with a
  * garbage collector, whose finalizer found a permit that was forgotten.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_STALE` as `tidegate_release` does, or `TIDEGATE_ERR_NULL`.
  */
 tidegate_status tidegate_release_collected(const struct tidegate_gate *gate, uint64_t permit);
 
@@ -569,6 +575,8 @@ tidegate_status tidegate_set_limit(const struct tidegate_gate *gate, int64_t lim
 /**
  * As `tidegate_set_limit`, with the cause for the gate's history: a string that ends with NUL, copied, with
  * what is no UTF-8 in it replaced; or NULL.
+ *
+ * Answers as that does.
  */
 tidegate_status tidegate_set_limit_cause(const struct tidegate_gate *gate, int64_t limit, const char *cause);
 
@@ -586,7 +594,8 @@ tidegate_status tidegate_set_thresholds(const struct tidegate_gate *gate, const 
  * Sets all thresholds, each as a share, as a reserve, or to its default: the general form of
  * `tidegate_set_thresholds`.
  *
- * Answers as that does.
+ * Answers as that does; `TIDEGATE_ERR_ARGUMENT` also for a number that is no kind and for a value outside its
+ * kind's rule.
  *
  */
 tidegate_status tidegate_set_threshold_kinds(const struct tidegate_gate *gate,

@@ -12,6 +12,13 @@ prefix=${PREFIX:-/usr/local}
 libdir=${LIBDIR:-lib}
 built=${BUILT:-}
 
+case $libdir in
+/*)
+    echo "LIBDIR is within PREFIX, for example lib64; got $libdir" >&2
+    exit 1
+    ;;
+esac
+
 if [ -z "$built" ]; then
     cargo build --locked --release -p tidegate-c
     built=target/release
@@ -23,7 +30,8 @@ IFS=. read -r major minor _ <<<"$version"
 
 root=${DESTDIR:-}$prefix
 lib=$root/$libdir
-mkdir -p "$root/include" "$lib/pkgconfig" "$lib/cmake/tidegate"
+# Not mkdir: the folders are for everybody, whatever the umask.
+install -d "$root/include" "$lib/pkgconfig" "$lib/cmake/tidegate"
 prefix_from_lib=$(realpath -ms --relative-to="/$libdir" /)
 
 fill() {

@@ -137,8 +137,8 @@ impl Shard {
     }
 
     /// The part of the occupancy integral that this shard has seen, in weight-microseconds modulo
-    /// 2^64. Bounded: a shard that never comes to rest yields its last reading, off by what its
-    /// threads did meanwhile.
+    /// 2^64. A thread that was interrupted halfway gets the processor, since half a change is off by the
+    /// gate's age. Bounded: a shard that never comes to rest yields its last reading.
     fn occupancy(&self, now_us: u64) -> u64 {
         let mut occupancy = 0;
         for _ in 0..1_000 {
@@ -148,7 +148,7 @@ impl Shard {
             if self.read(BEGUN) == ended {
                 break;
             }
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
         occupancy
     }

@@ -108,6 +108,20 @@ static void a_gate_that_is_given_up_waits_for_its_permits(void)
     CHECK_EQ(tidegate_release(gate, permits[99], TIDEGATE_OUTCOME_SUCCESS), TIDEGATE_ADMITTED);
 }
 
+/* As fast as from any other gate, though each of them may be the last. */
+static void many_permits_return_to_a_gate_that_is_given_up(void)
+{
+    long count = scaled(200000);
+    tidegate_gate *gate = gate_of(count);
+    uint64_t *permits = malloc((size_t)count * sizeof *permits);
+    for (long i = 0; i < count; i++)
+        permits[i] = admitted(gate);
+    tidegate_gate_free(gate);
+    for (long i = 0; i < count; i++)
+        CHECK_EQ(tidegate_release(gate, permits[i], TIDEGATE_OUTCOME_SUCCESS), TIDEGATE_ADMITTED);
+    free(permits);
+}
+
 int main(void)
 {
     RUN(the_second_release_is_stale);
@@ -115,5 +129,6 @@ int main(void)
     RUN(collected_permits_are_counted);
     RUN(many_permits_at_once);
     RUN(a_gate_that_is_given_up_waits_for_its_permits);
+    RUN(many_permits_return_to_a_gate_that_is_given_up);
     return failed_tests != 0;
 }

@@ -50,10 +50,13 @@ exports_nothing_else() {
 another_libdir() {
     local root=$target/packaged
     rm -rf "$root"
-    BUILT=target/release PREFIX=/usr LIBDIR=lib/some-triplet DESTDIR=$root scripts/install.sh || return 1
+    (umask 077 && BUILT=target/release PREFIX=/usr LIBDIR=lib/some-triplet DESTDIR=$root scripts/install.sh) || return 1
     local pc=$root/usr/lib/some-triplet/pkgconfig
     [ "$(realpath "$(PKG_CONFIG_PATH=$pc pkg-config --variable=includedir tidegate)")" = \
-        "$(realpath "$root/usr/include")" ]
+        "$(realpath "$root/usr/include")" ] || return 1
+    # Within the prefix only; and for everybody, whatever the umask of who installs.
+    ! BUILT=target/release PREFIX=/usr LIBDIR=/usr/lib DESTDIR=$root scripts/install.sh &&
+        [ ! -e "$root/usr/usr" ] && [ -z "$(find "$root/usr" -type d ! -perm -755)" ]
 }
 
 only_ours_is_global() {
@@ -83,16 +86,18 @@ pkgconfig() {
     PKG_CONFIG_PATH=$tree/lib/pkgconfig make && ./shared && ./static
 }
 
+# cmake_builds PREFIX
 cmake_builds() {
-    cmake -S . -B built -DCMAKE_PREFIX_PATH="$tree" && cmake --build built && built/consumer
+    cmake -S . -B built -DCMAKE_PREFIX_PATH="$1" && cmake --build built && built/consumer
 }
 
+# Through a link to its libraries, as /lib is one where it belongs to /usr.
 cmake-shared() {
-    cmake_builds
+    mkdir linked && ln -s "$tree/lib" linked/lib && cmake_builds "$PWD/linked"
 }
 
 cmake-static() {
-    cmake_builds && ! ldd built/consumer | grep -q tidegate
+    cmake_builds "$tree" && ! ldd built/consumer | grep -q tidegate
 }
 
 # The program in docs/c.md, as it stands there.

@@ -89,41 +89,42 @@ static void a_storm_ends_with_exact_counts(void)
     tidegate_gate_free(gate);
 }
 
+enum { SHARED = 5000 };
+
 static pthread_barrier_t together;
-static _Atomic uint64_t shared_permit;
+static uint64_t shared_permits[SHARED];
 static atomic_long released_well, released_stale;
 
-static void *release_together(void *first)
+static void *release_all(void *nothing)
 {
-    for (long i = scaled(2000); i > 0; i--) {
-        if (!first) {
-            uint64_t permit;
-            if (tidegate_try_admit(gate, TIDEGATE_PRIORITY_CRITICAL, 1, &permit) != TIDEGATE_ADMITTED)
-                abort();
-            atomic_store(&shared_permit, permit);
-        }
-        pthread_barrier_wait(&together);
-        tidegate_status status =
-            tidegate_release(gate, atomic_load(&shared_permit), TIDEGATE_OUTCOME_SUCCESS);
+    pthread_barrier_wait(&together);
+    for (int i = 0; i < SHARED; i++) {
+        tidegate_status status = tidegate_release(gate, shared_permits[i], TIDEGATE_OUTCOME_SUCCESS);
         if (status == TIDEGATE_ADMITTED)
             atomic_fetch_add(&released_well, 1);
         else if (status == TIDEGATE_ERR_STALE)
             atomic_fetch_add(&released_stale, 1);
-        pthread_barrier_wait(&together);
     }
-    return NULL;
+    return nothing;
 }
 
-/* D06: one thread's permit, two that release it at the same moment. With a limit of 1 a release too many or
- * too few would show at once. */
-static void of_two_that_release_one_permit_one_does(void)
+/* D06: one thread's permits, three that release them in the same order. Who is behind finds them stale, which
+ * is quicker, and catches up: then they release the same one at the same moment. */
+static void of_threads_that_release_one_permit_one_does(void)
 {
-    gate = gate_of(1);
-    pthread_barrier_init(&together, NULL, 2);
-    on_threads(2, release_together);
-    CHECK_EQ(released_well, scaled(2000));
-    CHECK_EQ(released_stale, scaled(2000));
-    CHECK_EQ(tidegate_in_flight(gate), 0);
+    enum { RELEASERS = 3 };
+    long rounds = scaled(20);
+    gate = gate_of(SHARED);
+    pthread_barrier_init(&together, NULL, RELEASERS);
+    for (long round = 0; round < rounds; round++) {
+        for (int i = 0; i < SHARED; i++)
+            CHECK_EQ(tidegate_try_admit(gate, TIDEGATE_PRIORITY_CRITICAL, 1, &shared_permits[i]),
+                     TIDEGATE_ADMITTED);
+        on_threads(RELEASERS, release_all);
+        CHECK_EQ(tidegate_in_flight(gate), 0);
+    }
+    CHECK_EQ(released_well, rounds * SHARED);
+    CHECK_EQ(released_stale, rounds * SHARED * (RELEASERS - 1));
     CHECK_EQ(stats_of(gate).unmatched_exits, 0);
     pthread_barrier_destroy(&together);
     tidegate_gate_free(gate);
@@ -203,7 +204,7 @@ static void permits_outlive_their_threads(void)
 int main(void)
 {
     RUN(a_storm_ends_with_exact_counts);
-    RUN(of_two_that_release_one_permit_one_does);
+    RUN(of_threads_that_release_one_permit_one_does);
     RUN(a_gate_is_given_up_among_releases);
     RUN(a_gate_is_freed_when_it_is_drained);
     RUN(permits_outlive_their_threads);

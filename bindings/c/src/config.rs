@@ -60,8 +60,14 @@ unsafe impl Versioned for tidegate_config {}
 
 impl tidegate_config {
     pub(crate) fn builder(&self, name: &str) -> Result<GateBuilder, Refusal> {
-        let default_priority = arguments::priority(self.default_priority)
-            .ok_or_else(|| ConfigError::Priority { got: self.default_priority.to_string() })?;
+        // A text of its own: the core's names the priorities, C has numbers.
+        let default_priority = arguments::priority(self.default_priority).ok_or_else(|| {
+            let text = format!(
+                "default_priority must be 0 (critical_plus), 1 (critical), 2 (sheddable_plus) or 3 (sheddable), got {}",
+                self.default_priority
+            );
+            Refusal::new(TIDEGATE_ERR_ARGUMENT, text)
+        })?;
         Ok(Gate::builder(name, limit_from(self.limit)?)
             .thresholds(thresholds(&self.thresholds)?)
             .default_priority(default_priority)

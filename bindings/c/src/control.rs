@@ -31,6 +31,8 @@ pub unsafe extern "C" fn tidegate_set_limit(gate: *const tidegate_gate, limit: i
 
 /// As `tidegate_set_limit`, with the cause for the gate's history: a string that ends with NUL, copied, with
 /// what is no UTF-8 in it replaced; or NULL.
+///
+/// Answers as that does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_set_limit_cause(
     gate: *const tidegate_gate,
@@ -73,7 +75,8 @@ pub unsafe extern "C" fn tidegate_set_thresholds(
 /// Sets all thresholds, each as a share, as a reserve, or to its default: the general form of
 /// `tidegate_set_thresholds`.
 ///
-/// Answers as that does.
+/// Answers as that does; `TIDEGATE_ERR_ARGUMENT` also for a number that is no kind and for a value outside its
+/// kind's rule.
 ///
 /// cbindgen:ptrs-as-arrays=[[thresholds;4]]
 #[unsafe(no_mangle)]

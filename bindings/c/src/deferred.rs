@@ -50,7 +50,7 @@ pub(crate) fn sweep() {
         while !gate.is_null() {
             // SAFETY: on the list only live gates, and whoever took it owns them.
             let next = unsafe { (*gate).next.load(Ordering::Relaxed) };
-            if unsafe { (*gate).slots.none_out() } {
+            if unsafe { &*gate }.none_out() {
                 // SAFETY: from `Box::into_raw`, and nobody holds a slot: nobody will touch it again.
                 drop(unsafe { Box::from_raw(gate) });
             } else {

@@ -4,7 +4,7 @@
 
 use std::ffi::{CString, c_char};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use tidegate_core::{ConfigError, Gate, MAX_NAME_BYTES};
 
@@ -24,15 +24,40 @@ pub struct tidegate_gate {
     pub(crate) slots: Slots,
     name: CString,
     given_up: AtomicBool,
+    /// Below it no slot keeps the gate any more, once it was given up.
+    looked: AtomicUsize,
     /// The next one that was given up with permits out.
     pub(crate) next: AtomicPtr<tidegate_gate>,
 }
 
 impl tidegate_gate {
+    fn new(core: Gate, name: CString) -> Self {
+        Self {
+            core,
+            slots: Slots::new(),
+            name,
+            given_up: AtomicBool::new(false),
+            looked: AtomicUsize::new(0),
+            next: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
     /// Whether its owner gave it up: then who releases the last permit frees it.
     #[inline]
     pub(crate) fn given_up(&self) -> bool {
         self.given_up.load(Ordering::Acquire)
+    }
+
+    /// Whether no permit keeps a gate that was given up. Asked by one at a time, whoever has it off the list.
+    ///
+    /// Closed, it gives no new permits, so what was found free stays free. Each look goes on where the last one
+    /// ended: all looks together cost as much as one, also with many permits that come back one by one.
+    pub(crate) fn none_out(&self) -> bool {
+        let out = self.slots.first_out(self.looked.load(Ordering::Relaxed));
+        if let Some(index) = out {
+            self.looked.store(index, Ordering::Relaxed);
+        }
+        out.is_none()
     }
 }
 
@@ -80,13 +105,7 @@ unsafe fn make(
     let builder = crate::test_hooks::on_the_test_clock(builder);
     let core = builder.build()?;
     let name = CString::new(name).map_err(|error| Refusal::new(TIDEGATE_ERR_ARGUMENT, error.to_string()))?;
-    Ok(Box::new(tidegate_gate {
-        core,
-        slots: Slots::new(),
-        name,
-        given_up: AtomicBool::new(false),
-        next: AtomicPtr::new(ptr::null_mut()),
-    }))
+    Ok(Box::new(tidegate_gate::new(core, name)))
 }
 
 /// Makes a gate.
@@ -158,4 +177,66 @@ pub unsafe extern "C" fn tidegate_gate_name(gate: *const tidegate_gate) -> *cons
         Ok(())
     });
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tidegate_core::{Ask, Clock, Outcome};
+
+    use super::*;
+    use crate::permit::{tidegate_release, tidegate_try_admit};
+
+    /// Owned by its gate: it tells whether that is still there.
+    #[derive(Debug)]
+    struct Still;
+
+    impl Clock for Still {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_gate_that_was_given_up_goes_with_its_last_permit() {
+        for count in [0, 3] {
+            let clock = Arc::new(Still);
+            let core = Gate::builder("g", 3).clock(clock.clone()).build().unwrap();
+            let gate = Box::into_raw(Box::new(tidegate_gate::new(core, CString::from(c"g"))));
+            let mut permits = vec![0; count];
+            // SAFETY: the gate lives until the last release.
+            unsafe {
+                for permit in &mut permits {
+                    assert_eq!(tidegate_try_admit(gate, 1, 1, permit), 0);
+                }
+                tidegate_gate_free(gate);
+                for permit in permits {
+                    assert!(Arc::strong_count(&clock) > 1);
+                    assert_eq!(tidegate_release(gate, permit, 0), 0);
+                }
+            }
+            assert_eq!(Arc::strong_count(&clock), 1);
+        }
+    }
+
+    /// Otherwise n permits that come back to a gate that was given up would cost n^2 looks.
+    #[test]
+    fn each_slot_is_looked_at_once() {
+        const PERMITS: u32 = 1_000;
+        let core = Gate::builder("g", PERMITS).build().unwrap();
+        let gate = tidegate_gate::new(core, CString::from(c"g"));
+        let mut numbers: Vec<_> = (0..PERMITS)
+            .map(|_| gate.slots.claim(None, gate.core.take(Ask::default()).unwrap()).unwrap())
+            .collect();
+        numbers.sort_unstable_by_key(|number| number & 0xff_ffff);
+        for number in numbers {
+            assert!(!gate.none_out());
+            assert_eq!(gate.looked.load(Ordering::Relaxed) as u64, number & 0xff_ffff);
+            let leaving = gate.slots.release(number).unwrap();
+            gate.core.put(leaving.ticket, Outcome::Success);
+            assert!(!gate.none_out(), "it is on its way");
+        }
+        assert!(gate.none_out());
+    }
 }

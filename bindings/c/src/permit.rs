@@ -65,6 +65,8 @@ pub unsafe extern "C" fn tidegate_release(
 
 /// As `tidegate_release` with outcome `ignore`, and counted as collected: for bindings to languages with a
 /// garbage collector, whose finalizer found a permit that was forgotten.
+///
+/// Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_STALE` as `tidegate_release` does, or `TIDEGATE_ERR_NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_release_collected(
     gate: *const tidegate_gate,

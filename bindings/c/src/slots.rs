@@ -315,10 +315,10 @@ impl Slots {
         (slot.state.load(Ordering::Relaxed) == live).then_some(ticket)
     }
 
-    /// Whether no permit is out, and none on its way.
-    pub(crate) fn none_out(&self) -> bool {
-        (0..self.capacity())
-            .all(|index| matches!(self.slot(index).state.load(Ordering::Acquire) & PHASE, FREE | RETIRED))
+    /// The first slot at or behind an index whose permit is out or on its way.
+    pub(crate) fn first_out(&self, from: usize) -> Option<usize> {
+        (from..self.capacity())
+            .find(|&index| matches!(self.slot(index).state.load(Ordering::Acquire) & PHASE, BUSY | LIVE))
     }
 }
 
@@ -356,6 +356,10 @@ mod tests {
         slots.claim(slots.vacant(own).as_ref(), ticket)
     }
 
+    fn none_out(slots: &Slots) -> bool {
+        slots.first_out(0).is_none()
+    }
+
     fn released(slots: &Slots, number: u64) -> Option<[u64; 2]> {
         slots.release(number).map(|leaving| leaving.ticket.to_bits())
     }
@@ -366,12 +370,12 @@ mod tests {
         for own in [None, Some(0), Some(OWN_INDICES - 1)] {
             let number = claim(&slots, own, ticket(7)).unwrap();
             assert_ne!(number, 0);
-            assert!(!slots.none_out());
+            assert!(!none_out(&slots));
             assert_eq!(slots.peek(number).unwrap().to_bits(), [7, 8]);
             assert_eq!(released(&slots, number), Some([7, 8]));
             assert_eq!(released(&slots, number), None);
             assert!(slots.peek(number).is_none());
-            assert!(slots.none_out());
+            assert!(none_out(&slots));
             let again = claim(&slots, own, ticket(9)).unwrap();
             assert_ne!(again, number, "the slot is used again, the number is not");
             assert_eq!(again & INDEX_MASK, number & INDEX_MASK);
@@ -412,7 +416,7 @@ mod tests {
         for (n, &number) in numbers.iter().enumerate() {
             assert_eq!(released(&slots, number), Some([n as u64, n as u64 + 1]));
         }
-        assert!(slots.none_out());
+        assert!(none_out(&slots));
     }
 
     #[test]
@@ -431,16 +435,17 @@ mod tests {
     #[test]
     fn the_last_generation_retires_its_slot() {
         let slots = Slots::with_base(LAST_GENERATION);
-        let numbers: Vec<_> =
-            (0..2 * FIRST as u64).map(|n| claim(&slots, None, ticket(n)).unwrap()).collect();
-        for &number in &numbers {
-            assert_eq!(number >> INDEX_BITS, LAST_GENERATION);
-            assert!(released(&slots, number).is_some());
-            assert!(released(&slots, number).is_none());
+        let mut numbers = HashSet::new();
+        for own in [None, Some(0)] {
+            for n in 0..2 * FIRST as u64 {
+                let number = claim(&slots, own, ticket(n)).unwrap();
+                assert_eq!(number >> INDEX_BITS, LAST_GENERATION);
+                assert!(numbers.insert(number), "given a second time");
+                assert_eq!(released(&slots, number), Some([n, n + 1]));
+                assert!(released(&slots, number).is_none());
+            }
         }
-        assert!(slots.none_out());
-        let fresh = claim(&slots, Some(0), ticket(1)).unwrap();
-        assert!(!numbers.contains(&fresh));
+        assert!(none_out(&slots));
     }
 
     #[test]
@@ -455,20 +460,62 @@ mod tests {
     }
 
     #[test]
-    fn of_two_threads_that_release_one_number_one_does() {
+    fn a_slot_is_not_given_again_while_its_permit_is_on_its_way() {
         let slots = Slots::new();
-        for n in 0..10_000 {
-            let number = claim(&slots, None, ticket(n)).unwrap();
-            let release = || released(&slots, number).is_some();
-            let (first, second) = if n % 100 == 0 {
-                std::thread::scope(|scope| {
-                    let other = scope.spawn(release);
-                    (release(), other.join().unwrap())
-                })
-            } else {
-                (release(), release())
+        for own in [None, Some(0)] {
+            let number = claim(&slots, own, ticket(1)).unwrap();
+            let leaving = slots.release(number).unwrap();
+            let others: Vec<_> =
+                (0..2 * FIRST as u64).map(|n| claim(&slots, own, ticket(n)).unwrap()).collect();
+            assert!(others.iter().all(|other| other & INDEX_MASK != number & INDEX_MASK));
+            assert_eq!(released(&slots, number), None);
+            assert!(slots.peek(number).is_none());
+            for other in others {
+                assert!(released(&slots, other).is_some());
+            }
+            assert!(!none_out(&slots));
+            drop(leaving);
+            assert!(none_out(&slots));
+        }
+    }
+
+    /// All of them look in the same places, in the same order.
+    #[test]
+    fn no_two_threads_claim_one_slot() {
+        const PERMITS: u32 = 5_000;
+        for _ in 0..30 {
+            let slots = Slots::new();
+            let claim_at = |place| {
+                CURSOR.set(place);
+                claim(&slots, None, ticket(1)).unwrap()
             };
-            assert!(first ^ second);
+            let claim_all = || (0..PERMITS).map(claim_at).collect::<Vec<_>>();
+            let numbers = std::thread::scope(|scope| {
+                let others = [scope.spawn(claim_all), scope.spawn(claim_all)];
+                let mut numbers = claim_all();
+                numbers.extend(others.into_iter().flat_map(|other| other.join().unwrap()));
+                numbers
+            });
+            assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), numbers.len());
+            assert!(numbers.iter().all(|&number| released(&slots, number).is_some()));
+        }
+    }
+
+    /// All release the same numbers in the same order. Who is behind finds them stale, which is quicker, until it
+    /// has caught up: then they are at the same number within nanoseconds.
+    #[test]
+    fn of_threads_that_release_one_number_one_does() {
+        const PERMITS: u64 = 20_000;
+        let slots = Slots::new();
+        for _ in 0..30 {
+            let numbers: Vec<_> = (0..PERMITS).map(|n| claim(&slots, None, ticket(n)).unwrap()).collect();
+            let release_all = || numbers.iter().filter(|&&number| released(&slots, number).is_some()).count();
+            let well = std::thread::scope(|scope| {
+                let others = [scope.spawn(release_all), scope.spawn(release_all)];
+                release_all() + others.map(|other| other.join().unwrap()).iter().sum::<usize>()
+            });
+            assert_eq!(well as u64, PERMITS);
+            assert!(none_out(&slots));
         }
     }
 
@@ -503,6 +550,6 @@ mod tests {
             let left = place.into_inner();
             assert!(left == 0 || released(&slots, left).is_some());
         }
-        assert!(slots.none_out());
+        assert!(none_out(&slots));
     }
 }

@@ -15,7 +15,8 @@ use crate::versioned::{self, Versioned};
 ///
 /// Each counter only grows, and in every reading no more was released than admitted. At rest, that is when
 /// no call is under way, all of it is exact. Every attempt is counted once, in `admitted`, `shed` or
-/// `would_shed`. After a fork the child counts from zero.
+/// `would_shed`; what is in `would_shed` is in neither `admitted` nor, later, `released`. After a fork the
+/// child counts from zero.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tidegate_stats {
@@ -59,7 +60,8 @@ pub struct tidegate_stats {
     /// What dry run let in beyond the limit and is still inside, in permits.
     pub over_in_flight: u64,
     /// With timing, the time integral of the weight in flight, in weight-microseconds modulo 2^63. Its
-    /// difference over an interval, divided by the interval, is the mean weight in flight.
+    /// difference over an interval, divided by the interval, is the mean weight in flight. No counter: a
+    /// reading during calls may be off by what they do, so take the difference as a signed number.
     pub occupancy_us: u64,
 }
 

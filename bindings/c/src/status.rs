@@ -12,7 +12,7 @@ use tidegate_core::{ConfigError, Reason, Shed};
 pub const TIDEGATE_ABI_VERSION: u32 = 1;
 
 /// What a call answers: `TIDEGATE_ADMITTED` (0), a positive reason for which the request was shed, or a
-/// negative error. An error has changed nothing.
+/// negative error. An error has changed nothing, but where its own text says otherwise.
 pub type tidegate_status = i32;
 
 /// Admitted; from calls that do not ask for admission: done.
