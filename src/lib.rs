@@ -27,7 +27,7 @@
 //! [`limitations`] for what a gate does not do.
 
 // What only published gates and forks use.
-#![cfg_attr(not(any(target_os = "linux", target_os = "macos")), allow(dead_code))]
+#![cfg_attr(any(tidegate_loom, not(any(target_os = "linux", target_os = "macos"))), allow(dead_code))]
 
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("tidegate needs 64-bit atomics: its admission word holds count, state and generation");
