@@ -6,13 +6,14 @@
 A checkout takes a permit before it waits for the pool, and the permit goes when the connection is returned,
 invalidated, detached or collected. What does not fit raises Shed, unwrapped, also through ORM sessions.
 
-Besides documented interfaces this rests on two methods of pools and two of their connection proxies:
-`Pool._do_return_conn`, which every return passes once, and `_ConnectionFairy._checkin` and ``detach``.
+Besides documented interfaces this rests on `Pool._do_return_conn`, which every return passes once, on
+`_ConnectionFairy._checkin` and ``detach``, and on ``_is_async``, by which engines tell their kind.
 ``tests/python/pools/test_pools_sqlalchemy_contract.py`` holds them to it.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 from sqlalchemy import event, exc
@@ -27,7 +28,7 @@ from sqlalchemy.pool import (
 )
 from sqlalchemy.pool.base import _ConnectionFairy  # pyright: ignore[reportPrivateUsage]
 
-from tidegate._errors import ConfigError
+from tidegate._errors import ConfigError, Shed
 from tidegate._held import check_out
 from tidegate._lease import Lease
 from tidegate._native import Gate
@@ -84,7 +85,7 @@ def gated_pool_class(poolclass: type[Pool], gate: Gate, *, hold_until: HoldUntil
         ConfigError: The class or an option is wrong.
     """
     options = _options(gate, hold_until)
-    if not issubclass(poolclass, Pool):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not (isinstance(poolclass, type) and issubclass(poolclass, Pool)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"poolclass must be a SQLAlchemy Pool class, got {poolclass!r}")
     name = poolclass.__name__
     if issubclass(poolclass, StaticPool | SingletonThreadPool):
@@ -175,7 +176,7 @@ class _Plugin(CreateEnginePlugin):
     def __init__(self, url: URL, kwargs: dict[str, Any]) -> None:
         super().__init__(url, kwargs)
         options = kwargs.pop(_PLUGIN, None)
-        if options is None:
+        if not isinstance(options, _Options):
             raise ConfigError("the plugin 'tidegate' needs a gate: create_engine(url, **gated(gate))")
         if kwargs.get("pool") is not None:
             raise ConfigError("pool must not be given with a gate: give poolclass, or use gated_pool_class")
@@ -189,18 +190,25 @@ class _Plugin(CreateEnginePlugin):
         return url
 
     def engine_created(self, engine: Engine) -> None:
-        event.listen(engine, "handle_error", _note_error)
+        event.listen(engine, "handle_error", _note_error, retval=True)
 
 
-def _note_error(context: ExceptionContext) -> None:
-    """An error of the driver, or a cancellation, in the middle of the work on a connection."""
+def _note_error(context: ExceptionContext) -> BaseException | None:
+    """An error of the driver, or a cancellation, in the middle of the work on a connection.
+
+    Or what a lost connection cannot be replaced for. SQLAlchemy wraps that, unless it gets what to raise.
+    """
+    error = context.original_exception
+    if isinstance(error, Shed) and context.sqlalchemy_exception is not None:
+        return copy(error)  # since the original becomes its cause
     connection = context.connection
     # Of one that has lost its pooled connection, the property would check out another.
     if connection is None or connection.closed or connection.invalidated:
-        return
+        return None
     lease = _lease_in(connection.connection.record_info)
     if lease is not None:
-        lease.note(context.original_exception)
+        lease.note(error)
+    return None
 
 
 def _lease_in(place: MutableMapping[Any, Any] | None) -> Lease | None:

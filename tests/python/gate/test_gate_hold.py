@@ -3,11 +3,12 @@
 import asyncio
 import gc
 import threading
+from weakref import ref
 
 import pytest
 from gatekit import assert_at_rest, in_child, in_thread, released, together, until
 from tidegate import Gate, Permit, Shed
-from tidegate._held import check_out, joined, marked
+from tidegate._held import check_out, joined, marked, marks
 from tidegate._native import Hold
 
 GATE_LIMIT = 3
@@ -156,12 +157,30 @@ def test_a_mark_that_outlives_its_permit_is_not_joined(gate: Gate) -> None:
     assert asyncio.run(request())
 
 
+def test_a_mark_ends_with_its_block(gate: Gate) -> None:
+    with Hold.enter(gate) as hold:
+        with marked(hold), joined(gate):
+            pass
+        assert joined(gate) is None
+    assert_at_rest(gate)
+
+
+def test_marks_do_not_pile_up(gate: Gate) -> None:
+    """In a thread, or a task that never ends, which checks out again and again."""
+    for _ in range(10):
+        with check_out(gate):
+            check_out(gate).leave()
+    assert len(marks.get()) <= 2
+
+
 def test_marks_of_several_gates(gate: Gate) -> None:
     other = Gate("other", limit=1)
     with Hold.enter(gate) as outer, marked(outer), Hold.enter(other) as inner, marked(inner):
         for each in (gate, other):
-            with joined(each):
+            with joined(each) as hold:
+                assert hold.is_of(each)
                 assert each.in_flight == 1
+        assert joined(Gate("db", limit=1)) is None  # a name does not make it the same
     assert joined(gate) is joined(other) is None
     for each in (gate, other):
         assert_at_rest(each)
@@ -273,22 +292,18 @@ def test_guard_takes_no_second_place(gate: Gate) -> None:
 
 
 def test_a_task_that_is_gone_is_not_kept_by_its_mark(gate: Gate) -> None:
-    class Noticed:
-        pass
-
     async def scenario() -> None:
-        import weakref
+        async def worker() -> None:
+            kept.append(check_out(gate))
 
-        async def worker(noticed: Noticed) -> None:
-            check_out(gate).leave()
-            assert noticed
-
-        noticed = Noticed()
-        gone = weakref.ref(noticed)
-        await asyncio.create_task(worker(noticed))
-        del noticed
+        kept: list[Hold] = []
+        task = asyncio.create_task(worker())
+        gone = ref(task)
+        await task
+        del task
         await asyncio.sleep(0)
         assert gone() is None
+        kept.pop().leave()
 
     gc.disable()
     try:

@@ -13,7 +13,19 @@ from tidegate import Gate
 
 sys.path.append(str(Path(__file__).parents[1] / "gate"))  # for gatekit
 
+from poolkit import collect
 from tidegate.demo.postgres_server import PostgresServer, installed
+
+
+@pytest.fixture(scope="module", autouse=True)
+def left_to_nobody() -> Iterator[None]:
+    """Tasks and connections that the libraries lost are collected here, and not in the middle of an import.
+
+    There the log record of a lost task breaks pytest's parser: a SystemError about the AST constructor's
+    recursion depth (cpython 106905).
+    """
+    yield
+    collect()
 
 
 @pytest.fixture(scope="session")

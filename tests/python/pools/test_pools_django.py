@@ -246,8 +246,9 @@ def test_base_exception_in_the_body(
 def test_no_connection_of_the_pool_within_its_timeout_is_overload(
     gate: Gate, register: Register, dsn: str
 ) -> None:
-    connection = register(pooled(dsn, max_size=1, timeout=0.01))
+    connection = register(pooled(dsn, max_size=1))
     select(connection)
+    connection.pool.timeout = 0.01  # not before: to connect may take longer
 
     def other() -> None:
         with pytest.raises(OperationalError, match="couldn't get a connection"):
@@ -363,6 +364,7 @@ def test_a_connection_that_is_refused(gate: Gate, register: Register, options: d
         with pytest.raises(OperationalError):
             connection.cursor()
         assert gate.in_flight == 0
+    assert released(gate.stats()) == {"overload" if options else "ignore": 3}
     assert_at_rest(gate)
 
 
@@ -385,6 +387,26 @@ def test_a_receiver_of_connection_created_that_raises(gate: Gate, register: Regi
     assert gate.in_flight == 1
     close_old_connections()
     assert gate.in_flight == 0
+    assert_at_rest(gate)
+
+
+@leak("django-engine", "exception")
+def test_a_connection_that_cannot_be_closed(gate: Gate, register: Register, tmp_path: Path) -> None:
+    """It holds its permit until then, and not longer."""
+    connection = register(sqlite3(tmp_path))
+    select(connection)
+    real, seen = connection.connection, []
+
+    class Stubborn:
+        def close(self) -> None:
+            seen.append(gate.in_flight)
+            raise KeyError
+
+    connection.connection = Stubborn()
+    with pytest.raises(KeyError):
+        connection.close()
+    real.close()
+    assert seen == [1]
     assert_at_rest(gate)
 
 

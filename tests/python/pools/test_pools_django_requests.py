@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("django", reason="Django is not installed", exc_type=ImportError)
 pytest.importorskip("psycopg", reason="psycopg is not installed", exc_type=ImportError)
 
+import psycopg
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
@@ -31,6 +32,7 @@ from tidegate import Gate, Shed
 
 __all__ = ["register"]  # a fixture
 leak = pytest.mark.leak
+LOCK = 13
 
 
 class Answer503:
@@ -74,8 +76,8 @@ async def asynchronous(request: Any) -> HttpResponse:
 
 
 async def slow(request: Any) -> HttpResponse:
-    """Long enough to be cancelled, short enough for its thread, which nobody can cancel."""
-    await sync_to_async(lambda: select(connections["gated"], "pg_sleep(0.2)"))()
+    """As slow as a test has it that keeps the lock: its thread nobody can cancel."""
+    await sync_to_async(lambda: select(connections["gated"], f"pg_advisory_lock({LOCK})"))()
     return HttpResponse()
 
 
@@ -197,12 +199,19 @@ def test_a_client_that_leaves_during_the_query(gate: Gate, register: Register, d
     async def main() -> None:
         gone = asyncio.Event()
         request = asyncio.create_task(get_async("slow", gone))
-        await until(lambda: gate.in_flight == 1)
-        gone.set()
+        try:
+            await until(lambda: gate.in_flight == 1)
+            gone.set()
+            await turns()
+            assert gate.in_flight == 1, "the thread is still in its query"
+        finally:
+            keeper.execute("select pg_advisory_unlock(%s)", [LOCK])
         assert await request is None
         assert gate.in_flight == 0, "the thread has finished its query, and Django has closed the connection"
 
-    asyncio.run(main())
+    with psycopg.connect(dsn, autocommit=True) as keeper:
+        keeper.execute("select pg_advisory_lock(%s)", [LOCK])
+        asyncio.run(main())
     assert_at_rest(gate)
 
 
@@ -219,8 +228,7 @@ def test_a_client_that_leaves_while_its_thread_waits_for_the_pool(
         request = asyncio.create_task(get_async("asynchronous", gone))
         await until(lambda: connection.pool.get_stats().get("requests_waiting", 0) == 1)
         gone.set()
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await turns()
         assert gate.in_flight == 2, "the thread still waits"
         await asyncio.to_thread(give_back)
         assert await request is None
@@ -248,6 +256,11 @@ def test_a_client_that_leaves_before_the_view_begins(gate: Gate, register: Regis
 
     asyncio.run(main())
     assert_at_rest(gate)
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 async def until(condition: Any) -> None:

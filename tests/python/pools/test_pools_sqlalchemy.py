@@ -196,14 +196,16 @@ def test_what_else_cannot_be_gated_is_refused(gate: Gate) -> None:
         create_engine("sqlite:///file", pool=pool, **gated(gate))
     with pytest.raises(ConfigError, match="must have no gate yet, got GatedQueuePool"):
         gated_pool_class(gated_pool_class(QueuePool, gate), gate)
-    with pytest.raises(ConfigError, match="must be a SQLAlchemy Pool class, got <class 'int'>"):
-        gated_pool_class(int, gate)
+    for poolclass in (int, "QueuePool"):
+        with pytest.raises(ConfigError, match=f"must be a SQLAlchemy Pool class, got {poolclass!r}"):
+            gated_pool_class(poolclass, gate)
     with pytest.raises(ConfigError, match="hold_until must be 'return' or 'close', got 'later'"):
         gated(gate, hold_until="later")
     with pytest.raises(TypeError, match=r"gate must be a Gate, got 'db' \(str\)"):
         gated("db")
-    with pytest.raises(ConfigError, match=r"needs a gate: create_engine\(url, \*\*gated\(gate\)\)"):
-        create_engine("sqlite:///file?plugin=tidegate")
+    for options in ({}, {"tidegate": gate}):
+        with pytest.raises(ConfigError, match=r"needs a gate: create_engine\(url, \*\*gated\(gate\)\)"):
+            create_engine("sqlite:///file?plugin=tidegate", **options)
 
 
 # --- the leak matrix -------------------------------------------------------------------------------
@@ -250,6 +252,29 @@ def test_a_listener_that_raises(engine: Engine, gate: Gate, name: str, error: ty
     with engine.connect():
         pass
     assert admitted(gate.stats()) == 4
+    assert_at_rest(gate)
+
+
+@pytest.mark.leak(HOOK, "exception")
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_return_that_fails(url: str, gate: Gate, engine_of: EngineOf, detached: bool) -> None:
+    """The permit is held until the connection is gone, and not longer."""
+    engine = engine_of(url, poolclass=NullPool, **gated(gate, hold_until="close"))
+    seen = []
+
+    @event.listens_for(engine, "close_detached" if detached else "close")
+    def listener(*_: object) -> None:
+        seen.append(gate.in_flight)
+        raise Stop  # an Exception of a detached one is only logged
+
+    connection = engine.raw_connection()
+    driver_connection = connection.driver_connection
+    if detached:
+        connection.detach()
+    with pytest.raises(Stop):
+        connection.close()
+    driver_connection.close()
+    assert seen == [1]
     assert_at_rest(gate)
 
 
@@ -315,6 +340,24 @@ def test_an_invalidated_connection_gives_its_permit_back(engine: Engine, gate: G
         connection.connection.invalidate(soft=True)
         assert gate.in_flight == 1
     assert_counted(gate, success=2)
+
+
+@pytest.mark.leak(HOOK, "invalidate")
+def test_a_lost_connection_that_cannot_be_replaced_is_shed_as_it_is(engine: Engine, gate: Gate) -> None:
+    """SQLAlchemy wraps what goes wrong before a statement is with the driver."""
+    gate.set_limit(1)
+    with engine.connect() as connection:
+        connection.invalidate()
+        connection.rollback()
+        with gate:
+            for way in (lambda: connection.execute(text("select 1")), connection.begin):
+                with pytest.raises(Shed) as caught:
+                    way()
+                assert (caught.value.gate, caught.value.limit) == ("db", 1)
+                assert caught.value.__cause__ is not caught.value
+                connection.rollback()
+        assert connection.scalar(text("select 1")) == 1
+    assert_counted(gate, success=3)
 
 
 @pytest.mark.leak(HOOK, "detach")
@@ -456,6 +499,7 @@ def test_recycled_connections(url: str, gate: Gate, engine_of: EngineOf) -> None
 
 
 @pytest.mark.leak(HOOK, "dispose")
+@pytest.mark.filterwarnings("ignore:.*was deleted while still open:ResourceWarning")
 def test_dispose_with_a_connection_out(engine: Engine, gate: Gate) -> None:
     with engine.connect() as connection:
         engine.dispose()
@@ -467,6 +511,7 @@ def test_dispose_with_a_connection_out(engine: Engine, gate: Gate) -> None:
     engine.dispose(close=False)
     with engine.connect():
         assert gate.in_flight == 1
+    collect()  # the connections that were left open
     assert_counted(gate, success=3)
 
 
