@@ -35,7 +35,8 @@ def test_it_is_a_real_one_with_our_settings(server: PostgresServer) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs it as somebody else")
 def test_root_runs_it_as_nobody(server: PostgresServer) -> None:
-    assert owner_of(ask(server, "SELECT pg_backend_pid()")) == "nobody"
+    with psycopg.connect(server.dsn) as connection:
+        assert owner_of(connection.info.backend_pid) == "nobody"
 
 
 def test_the_data_survives_a_kill_and_a_stop(server: PostgresServer) -> None:
