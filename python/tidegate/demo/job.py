@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tidegate.demo.database import Address
 
-_NICENESS = 5
+_NICENESS = 15
 
 
 @dataclass(frozen=True, slots=True)
