@@ -41,9 +41,8 @@ TEST(what_is_wrong_with_a_configuration_is_told_in_words)
               .find("thresholds must not rise as importance falls") == 0);
     CHECK_EQ(text(config("db", 9).set_thresholds(thresholds().share(priority::gate_default, 0.5))),
              "a threshold belongs to one of the four priorities, got gate_default");
-    CHECK(
-        text(config("db", 9).set_default_priority(priority::gate_default)).find("priority must be one of") ==
-        0);
+    CHECK(text(config("db", 9).set_default_priority(priority::gate_default))
+              .find("default_priority must be 0 (critical_plus)") == 0);
 }
 
 TEST(without_exceptions_it_is_told_as_a_value)
