@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from tidegate._arguments import check_gate
 from tidegate._errors import ConfigError, Shed
 from tidegate.edge import (
     HEALTH_PATHS,
@@ -17,7 +18,6 @@ from tidegate.edge import (
     EdgeOptions,
     Request,
     TrustedHeader,
-    check_gate,
     outside,
     shed_in,
 )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg  # type: ignore[import-untyped]
 from asyncpg.pool import PoolAcquireContext  # type: ignore[import-untyped]
 
+from tidegate._arguments import check_gate
 from tidegate._held import check_out
 from tidegate._lease import Lease
 from tidegate._native import Gate
@@ -64,8 +65,7 @@ class GatedPool(asyncpg.Pool):  # type: ignore[misc]
     """
 
     def __init__(self, *args: Any, gate: Gate, **options: Any) -> None:
-        if not isinstance(gate, Gate):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"gate must be a Gate, got {gate!r} ({type(gate).__name__})")
+        check_gate(gate)
         super().__init__(*args, **options)
         self._gate = gate
 

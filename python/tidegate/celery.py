@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, g
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 
+from tidegate._arguments import check_gate
 from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed
 from tidegate._held import joined
@@ -75,9 +76,8 @@ class GatedTask(_Task):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        gate: Any = cls.gate
-        if gate is not None and not isinstance(gate, Gate):
-            raise TypeError(f"gate must be a Gate, got {gate!r}")
+        if cls.gate is not None:
+            check_gate(cls.gate)
         if isinstance(getattr(cls, "priority", None), str):
             raise ConfigError(
                 f"priority is the broker's and a number, got {cls.priority!r}: Tidegate's is gate_priority"

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import Any, ParamSpec, TypedDict, TypeVar, cast
 from weakref import ref
 
+from tidegate._arguments import check_gate
 from tidegate._context import current
 from tidegate._errors import ConfigError, Shed
 from tidegate._held import marks
@@ -233,12 +234,6 @@ def outside(call: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arguments,
             _set_values(inside)
 
     return called
-
-
-def check_gate(gate: object) -> None:
-    """Raise a TypeError for what is no gate, such as the application where arguments were exchanged."""
-    if not isinstance(gate, Gate):
-        raise TypeError(f"gate must be a Gate, got {gate!r}")
 
 
 def shed_in(error: BaseException) -> Shed | None:

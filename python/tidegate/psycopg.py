@@ -25,6 +25,7 @@ from psycopg_pool import (
 )
 from psycopg_pool.abc import ACT, CT
 
+from tidegate._arguments import check_gate
 from tidegate._held import check_out
 from tidegate._lease import Lease
 from tidegate._native import Gate
@@ -55,7 +56,8 @@ class GatedConnectionPool(ConnectionPool[CT]):
     """
 
     def __init__(self, gate: Gate, conninfo: Any = "", **options: Any) -> None:
-        self._gate = _checked(gate)
+        check_gate(gate)
+        self._gate = gate
         super().__init__(conninfo, **options)
 
     @contextmanager
@@ -122,7 +124,8 @@ class GatedAsyncConnectionPool(AsyncConnectionPool[ACT]):
     """
 
     def __init__(self, gate: Gate, conninfo: Any = "", **options: Any) -> None:
-        self._gate = _checked(gate)
+        check_gate(gate)
+        self._gate = gate
         super().__init__(conninfo, **options)
 
     @asynccontextmanager
@@ -173,12 +176,6 @@ class GatedAsyncConnectionPool(AsyncConnectionPool[ACT]):
 
 class GatedAsyncNullConnectionPool(GatedAsyncConnectionPool[ACT], AsyncNullConnectionPool[ACT]):
     """A ``psycopg_pool.AsyncNullConnectionPool`` with a gate."""
-
-
-def _checked(gate: Gate) -> Gate:
-    if not isinstance(gate, Gate):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"gate must be a Gate, got {gate!r} ({type(gate).__name__})")
-    return gate
 
 
 def _lease_of(connection: object) -> Lease | None:

@@ -28,6 +28,7 @@ from sqlalchemy.pool import (
 )
 from sqlalchemy.pool.base import _ConnectionFairy  # pyright: ignore[reportPrivateUsage]
 
+from tidegate._arguments import check_gate
 from tidegate._errors import ConfigError, Shed
 from tidegate._held import check_out
 from tidegate._lease import Lease
@@ -102,8 +103,7 @@ def gated_pool_class(poolclass: type[Pool], gate: Gate, *, hold_until: HoldUntil
 
 
 def _options(gate: Gate, hold_until: HoldUntil) -> _Options:
-    if not isinstance(gate, Gate):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"gate must be a Gate, got {gate!r} ({type(gate).__name__})")
+    check_gate(gate)
     if hold_until not in ("return", "close"):
         raise ConfigError(f"hold_until must be 'return' or 'close', got {hold_until!r}")
     return _Options(gate, hold_until)

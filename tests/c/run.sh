@@ -75,7 +75,7 @@ beside_other_rust() {
 consumer() {
     local folder
     folder=$(mktemp -d)
-    cp -R "tests/c/consumer-$1/." "$folder"
+    cp -R "tests/c/consumer-$1/." tests/c/consumer.c "$folder"
     (cd "$folder" && "$1") # the function that builds and runs it
     local code=$?
     rm -rf "$folder"

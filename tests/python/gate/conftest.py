@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-import sys
-from collections.abc import Iterator
-
 import pytest
 from tidegate import Gate
 
@@ -15,20 +10,3 @@ from tidegate import Gate
 def gate() -> Gate:
     """One at a time, so that a lost or invented place shows at once."""
     return Gate("db", limit=1)
-
-
-@pytest.fixture
-def seed() -> int:
-    """Printed where a test fails; TIDEGATE_SEED repeats that run."""
-    seed = int(os.environ.get("TIDEGATE_SEED", random.randrange(2**32)))
-    print(f"TIDEGATE_SEED={seed}")
-    return seed
-
-
-@pytest.fixture
-def restless() -> Iterator[None]:
-    """Threads take turns as often as the interpreter lets them."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
