@@ -38,9 +38,13 @@ mod causes;
 mod clock;
 mod config;
 mod control;
+#[cfg(feature = "file")]
+mod document;
 mod drain;
 mod durations;
 mod error;
+#[cfg(feature = "file")]
+mod file;
 mod fork;
 mod gate;
 mod histogram;
@@ -67,12 +71,16 @@ mod text;
 mod thread;
 #[cfg(not(tidegate_loom))]
 mod thread_number;
+#[cfg(feature = "file")]
+mod units;
 mod word;
 
 pub use ask::{Ask, Weight};
 pub use clock::{Clock, ManualClock, MonotonicClock};
 pub use config::GateBuilder;
 pub use control::{LimitChange, limit_from};
+#[cfg(feature = "file")]
+pub use document::{FileError, Problem};
 pub use drain::DrainId;
 pub use durations::Durations;
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};

@@ -1,0 +1,142 @@
+//! The table of one gate: `[gates.NAME]` of a configuration, `[gate]` of a simulator's scenario.
+
+use crate::GateBuilder;
+use crate::control::{Control, limit_from};
+use crate::document::{Table, Value};
+use crate::error::ConfigError;
+use crate::gate::Gate;
+use crate::priority::{Priority, Threshold, Thresholds};
+
+/// What a file says of a gate.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GateTable {
+    pub(crate) limit: u32,
+    pub(crate) thresholds: Thresholds,
+    pub(crate) default_priority: Priority,
+    pub(crate) enforce: bool,
+    pub(crate) timing: bool,
+}
+
+impl GateTable {
+    /// Reads the keys that a gate has, and notes what breaks their rules.
+    pub(crate) fn read(table: &Table<'_>) -> Option<Self> {
+        let limit = table.need("limit", limit);
+        let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
+        if let Some(limit) = limit
+            && let Err(error) = Control::new(limit, thresholds)
+        {
+            table.refuse(format_args!("thresholds: {error}"));
+        }
+        Some(Self {
+            default_priority: table.read("default_priority", priority).unwrap_or_default(),
+            enforce: table.read("enforce", Value::boolean).unwrap_or(true),
+            timing: table.read("timing", Value::boolean).unwrap_or(false),
+            limit: limit?,
+            thresholds,
+        })
+    }
+
+    /// A builder for such a gate.
+    pub(crate) fn builder(&self, name: &str) -> GateBuilder {
+        Gate::builder(name, self.limit)
+            .thresholds(self.thresholds)
+            .default_priority(self.default_priority)
+            .enforce(self.enforce)
+            .timing(self.timing)
+    }
+}
+
+/// A priority by its name.
+pub(crate) fn priority(value: &Value<'_>) -> Result<Priority, String> {
+    value.string()?.parse().map_err(|error: ConfigError| error.to_string())
+}
+
+fn limit(value: &Value<'_>) -> Result<u32, String> {
+    let broken = || ConfigError::Limit { got: value.shown() }.to_string();
+    limit_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
+}
+
+fn thresholds(table: &Table<'_>) -> Thresholds {
+    let mut thresholds = Thresholds::default();
+    for priority in Priority::ALL {
+        if let Some(threshold) = table.value(priority.name()).and_then(|value| threshold(&value)) {
+            thresholds = thresholds.with(priority, threshold);
+        }
+    }
+    thresholds
+}
+
+/// A share of the limit, or `{ reserve = N }`.
+fn threshold(value: &Value<'_>) -> Option<Threshold> {
+    if value.is_table() {
+        return value.table(|table| table.need("reserve", reserve)).flatten().map(Threshold::Reserve);
+    }
+    value.read(|value| Threshold::fraction(value.float()?).map_err(|error| error.to_string()))
+}
+
+fn reserve(value: &Value<'_>) -> Result<u32, String> {
+    let broken = || ConfigError::Reserve { got: value.shown() }.to_string();
+    limit_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document;
+
+    fn read(text: &str) -> Result<Option<GateTable>, Vec<String>> {
+        document::read("gate.toml", text, GateTable::read)
+            .map_err(|error| error.problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_limit_is_enough() {
+        let table = read("limit = 20").unwrap().unwrap();
+        assert_eq!((table.limit, table.default_priority, table.enforce), (20, Priority::Critical, true));
+        assert_eq!(table.thresholds.at(20), [20, 20, 18, 15]);
+    }
+
+    #[test]
+    fn shares_and_reserves() {
+        let table = read(
+            "limit = 20\ndefault_priority = 'non-essential'\nenforce = false\ntiming = true\n\
+             thresholds = { sheddable_plus = 0.9, sheddable = { reserve = 5 } }",
+        );
+        let gate = table.unwrap().unwrap().builder("db").build().unwrap();
+        assert_eq!(gate.thresholds(), [20, 20, 18, 15]);
+        assert_eq!((gate.default_priority(), gate.enforce()), (Priority::Sheddable, false));
+    }
+
+    #[test]
+    fn each_fault_names_its_line_and_rule() {
+        let faults = read(
+            "limit = -1\ndefault_priority = 'urgent'\nenforce = 1\nlimits = 3\n\
+             thresholds = { sheddable_plus = 1.5, sheddable = { reserve = -5 }, other = 1 }",
+        );
+        let faults = faults.unwrap_err();
+        for (fault, part) in faults.iter().zip([
+            "line 1: limit: limit must be a whole number from 0 to 2147483647, got -1",
+            "line 2: default_priority: priority must be one of",
+            "line 3: enforce: must be true or false, got 1",
+            "line 4: unknown key \"limits\"",
+            "line 5: thresholds.sheddable_plus: a threshold must be a fraction of the limit from 0 to 1, got 1.5",
+            "line 5: thresholds.sheddable.reserve: a reserve must be a whole number from 0",
+            "line 5: unknown key \"other\"; thresholds takes critical, critical_plus, sheddable, sheddable_plus",
+        ]) {
+            assert!(fault.starts_with(part), "{fault:?} does not start with {part:?}");
+        }
+        assert_eq!(faults.len(), 7, "{faults:?}");
+    }
+
+    #[test]
+    fn thresholds_that_rise_are_refused() {
+        let faults = read("limit = 20\nthresholds = { critical = 0.5, sheddable = 0.8 }").unwrap_err();
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("thresholds must not rise as importance falls"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_limit_is_needed() {
+        assert_eq!(read("enforce = true").unwrap_err(), ["line 1: limit is missing"]);
+    }
+}

@@ -1,0 +1,5 @@
+//! Gates from a TOML file.
+
+mod gate;
+
+pub(crate) use gate::GateTable;
