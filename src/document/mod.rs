@@ -83,6 +83,11 @@ impl<'d> Table<'d> {
         self.notes.add(self.span.clone(), &self.key, message);
     }
 
+    /// Whether there is something at `key`.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
     /// What `key` has, if anything.
     pub(crate) fn value(&self, key: &'d str) -> Option<Value<'d>> {
         self.known.borrow_mut().push(key);
@@ -105,7 +110,7 @@ impl<'d> Table<'d> {
         key: &'d str,
         rule: impl FnOnce(&Value<'d>) -> Result<T, E>,
     ) -> Option<T> {
-        if !self.entries.contains_key(key) {
+        if !self.has(key) {
             self.refuse(format_args!("{key} is missing"));
         }
         self.read(key, rule)

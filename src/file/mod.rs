@@ -1,5 +1,7 @@
 //! Gates from a TOML file.
 
+mod classifier;
 mod gate;
 
+pub(crate) use classifier::classifier;
 pub(crate) use gate::GateTable;
