@@ -17,15 +17,27 @@ from tidegate import _guard as _guard
 from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed, TidegateError
 from tidegate._names import EventKind, Outcome, Priority, Reason
-from tidegate._native import Admission, Event, Gate, LimitChange, Permit, Stats, Subscription
+from tidegate._native import (
+    Admission,
+    Classifier,
+    Event,
+    Explanation,
+    Gate,
+    LimitChange,
+    Permit,
+    Stats,
+    Subscription,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Admission",
+    "Classifier",
     "ConfigError",
     "Event",
     "EventKind",
+    "Explanation",
     "Gate",
     "LimitChange",
     "Outcome",

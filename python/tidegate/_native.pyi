@@ -1,15 +1,17 @@
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, Self, SupportsIndex, TypeVar, final, overload, type_check_only
 
 from tidegate._names import EventKind, Outcome, Priority, Reason
-from tidegate._types import EventKindLike, OutcomeLike, Outcomes, PriorityLike, Thresholds
+from tidegate._types import EventKindLike, Match, OutcomeLike, Outcomes, PriorityLike, Thresholds
 
 __all__ = [
     "Admission",
+    "Classifier",
     "Event",
+    "Explanation",
     "Gate",
     "GateSum",
     "Hold",
@@ -231,6 +233,33 @@ class Stats:
     @property
     def occupancy(self) -> float | None: ...
     def latency(self, q: float, priority: PriorityLike) -> float | None: ...
+
+@final
+class Classifier:
+    def __new__(
+        cls,
+        rules: Iterable[Mapping[str, Any]] = (),
+        *,
+        default: PriorityLike | None = None,
+        essential: Iterable[Match] | None = None,
+    ) -> Self: ...
+    def classify(self, attributes: Mapping[str, str | None]) -> Priority | None: ...
+    def explain(self, attributes: Mapping[str, str | None]) -> Explanation: ...
+    @property
+    def attributes(self) -> tuple[str, ...]: ...
+    @property
+    def default(self) -> Priority | None: ...
+
+@final
+class Explanation:
+    @property
+    def priority(self) -> Priority | None: ...
+    @property
+    def rule(self) -> int | None: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def text(self) -> str | None: ...
 
 @final
 class Event:
