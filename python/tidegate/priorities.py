@@ -82,9 +82,9 @@ class TrustedHeader:
 
 
 PriorityOf: TypeAlias = Callable[[Any], "Priority | str | None"]
+Routes: TypeAlias = Mapping[str, Priority | str]
 PrioritySource: TypeAlias = (
-    "Priority | str | Mapping[str, Priority | str] | Classifier | TrustedHeader | PriorityOf"
-    " | Sequence[PrioritySource]"
+    "Priority | str | Routes | Classifier | TrustedHeader | PriorityOf | Sequence[PrioritySource]"
 )
 Decide: TypeAlias = Callable[[Request], Priority | None]
 
@@ -189,7 +189,7 @@ def _by_rules(classifier: Classifier) -> Decide:
     return classified(classifier, _OF_A_REQUEST, lambda request, name: request.header(name))
 
 
-def _of_routes(routes: Mapping[str, Priority | str]) -> Classifier:
+def _of_routes(routes: Routes) -> Classifier:
     return Classifier(
         {"match": _match(route), "priority": priority_from(priority)} for route, priority in routes.items()
     )
