@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tidegate._errors import ConfigError
@@ -179,8 +180,8 @@ def _look(
 
 
 _OF_A_REQUEST: dict[str, _Look[Request]] = {
-    "method": lambda request: request.method,
-    "path": lambda request: request.path,
+    "method": attrgetter("method"),
+    "path": attrgetter("path"),
     "client": lambda request: request.client or None,
 }
 
