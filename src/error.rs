@@ -96,4 +96,16 @@ pub enum ConfigError {
         /// The more important one's threshold.
         bound: Threshold,
     },
+    /// A pressure that is not a share.
+    #[error("a pressure must be a number from 0 to 1, got {got}")]
+    Pressure {
+        /// What was given.
+        got: f64,
+    },
+    /// A value was pushed into a signal that has a source of its own.
+    #[error("values can only be pushed into a signal without a source; {name:?} is measured")]
+    SignalMeasured {
+        /// The signal.
+        name: String,
+    },
 }

@@ -63,6 +63,7 @@ mod replaceable;
 mod retry;
 mod shard;
 mod shed;
+pub mod signal;
 mod state;
 mod stats;
 mod sums;
