@@ -102,6 +102,19 @@ pub enum ConfigError {
         /// What was given.
         got: f64,
     },
+    /// A signal's thresholds that leave no band between them.
+    #[error(
+        "a signal's thresholds must be 0 <= leave < enter <= full <= 1, \
+         got leave {leave}, enter {enter}, full {full}"
+    )]
+    SignalThresholds {
+        /// Not overloaded any more at this pressure or below.
+        leave: f64,
+        /// Overloaded at this pressure or above.
+        enter: f64,
+        /// As overloaded as can be.
+        full: f64,
+    },
     /// A value was pushed into a signal that has a source of its own.
     #[error("values can only be pushed into a signal without a source; {name:?} is measured")]
     SignalMeasured {

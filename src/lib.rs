@@ -38,6 +38,7 @@ mod causes;
 mod clock;
 mod config;
 mod control;
+pub mod detector;
 #[cfg(feature = "file")]
 mod document;
 mod drain;
@@ -52,6 +53,7 @@ pub mod limitations;
 mod memory;
 mod outcome;
 mod permit;
+pub mod pressure;
 mod priority;
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(tidegate_loom)))]
 mod published;

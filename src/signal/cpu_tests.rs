@@ -178,7 +178,7 @@ fn no_contents_of_the_files_panic() {
     let likely = "(usage_usec|inactive_file|some avg10=|0::/pod|max|MemTotal:|-1|[0-9]{1,20}|[-,. \n]){0,8}";
     let contents = prop_oneof![likely.prop_map(String::into_bytes), any::<Vec<u8>>()];
     let step = (0..files.len(), contents, 0..u64::MAX);
-    proptest!(ProptestConfig::with_cases(64), |(steps in prop::collection::vec(step, 1..12))| {
+    proptest!(ProptestConfig::with_cases(24), |(steps in prop::collection::vec(step, 1..12))| {
         let tree = pod("200000 100000\n");
         tree.write(&format!("{APP}/memory.max"), "1000000");
         let mut sources: [Box<dyn Source>; 3] = [

@@ -1,0 +1,318 @@
+//! When signals mean overload, and how much. Pure: times and readings in, a pressure level out.
+//!
+//! # One signal
+//!
+//! A signal is *overloaded* once it has stayed at its `enter` threshold or above for `enter_for`, and is not
+//! any more once it has stayed at `leave` or below for `leave_for`; between the two thresholds it stays what it is.
+//! After either change it rests for `dwell`. So whatever a signal does, it changes at most once in
+//! `max(enter_for, dwell)` and back at most once in `max(leave_for, dwell)`.
+//!
+//! While it is overloaded its level moves towards
+//!
+//! ```text
+//! (reading - leave) / (full - leave), from 0 to 1
+//! ```
+//!
+//! (Envoy's "scaled trigger"), no faster than from 0 to 1 in `ramp`. The ramp sheds the less important first in
+//! time, too: what matters is only touched if shedding the rest for some seconds was not enough. Without it the
+//! loop over a signal's delay swings between all and nothing.
+//!
+//! # Several signals
+//!
+//! The worst level counts. Each stands for another resource, and one that has run out is enough: a mean
+//! would hide it behind the idle ones, and a sum would count one cause as often as there are signals that see it.
+//!
+//! # What is not known
+//!
+//! Unknown is not overloaded: a signal that becomes unknown leaves at once. Nor is what nobody looked at: after
+//! a silence in which it could have left unseen ([`Rule::quiet`]) an overloaded signal is judged by its fresh
+//! reading alone, which is overload at `enter` or above, and nothing below.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::ConfigError;
+use crate::pressure::Shares;
+use crate::signal::Reading;
+
+#[path = "detector/transition.rs"]
+mod transition;
+
+pub use transition::{Cause, Transition};
+
+/// Transitions that are remembered.
+const HISTORY: usize = 64;
+/// A signal is not silent before this has passed, however short its holds are.
+const LEAST_QUIET: Duration = Duration::from_secs(5);
+/// However long ago the last look was, a level moves by no more than this much of its ramp.
+const LONGEST_STEP: Duration = Duration::from_secs(1);
+
+/// What a signal's readings mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    enter: f64,
+    leave: f64,
+    full: f64,
+    enter_for: Duration,
+    leave_for: Duration,
+    dwell: Duration,
+    ramp: Duration,
+}
+
+/// Enter at 0.85 for 2 s, leave at 0.70 for 10 s, rest 5 s; full at 1.0, reached in 20 s.
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            enter: 0.85,
+            leave: 0.70,
+            full: 1.0,
+            enter_for: Duration::from_secs(2),
+            leave_for: Duration::from_secs(10),
+            dwell: Duration::from_secs(5),
+            ramp: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Rule {
+    /// The default with other thresholds: overloaded at `enter`, not any more at `leave`, and the level is 1 at
+    /// `full`.
+    ///
+    /// # Errors
+    /// [`ConfigError::SignalThresholds`] unless 0 <= leave < enter <= full <= 1.
+    pub fn new(enter: f64, leave: f64, full: f64) -> Result<Self, ConfigError> {
+        if 0.0 <= leave && leave < enter && enter <= full && full <= 1.0 {
+            Ok(Self { enter, leave, full, ..Self::default() })
+        } else {
+            Err(ConfigError::SignalThresholds { leave, enter, full })
+        }
+    }
+
+    /// The same with other hold times.
+    #[must_use]
+    pub fn holding(self, enter_for: Duration, leave_for: Duration) -> Self {
+        Self { enter_for, leave_for, ..self }
+    }
+
+    /// The same with another rest after a change.
+    #[must_use]
+    pub fn resting(self, dwell: Duration) -> Self {
+        Self { dwell, ..self }
+    }
+
+    /// The same with another time for the level to rise from 0 to 1, or to fall.
+    #[must_use]
+    pub fn rising_in(self, ramp: Duration) -> Self {
+        Self { ramp, ..self }
+    }
+
+    /// After so long without a look nobody can say that the signal stayed what it was: the longer of its
+    /// holds, at least five seconds.
+    #[must_use]
+    pub fn quiet(&self) -> Duration {
+        self.enter_for.max(self.leave_for).max(LEAST_QUIET)
+    }
+
+    fn target(&self, value: f64) -> f64 {
+        ((value - self.leave) / (self.full - self.leave)).clamp(0.0, 1.0)
+    }
+}
+
+/// What the detector makes of all signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pressure {
+    /// From 0 to 1.
+    pub level: f64,
+    /// Which signal it comes from, as an index into those that the detector was made for.
+    pub worst: Option<usize>,
+}
+
+impl Pressure {
+    /// How much of each priority it sheds.
+    #[must_use]
+    pub fn shares(&self) -> Shares {
+        Shares::at(self.level)
+    }
+}
+
+/// A signal as the detector sees it.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What its readings mean.
+    pub rule: Rule,
+    /// The latest reading that was looked at.
+    pub reading: Reading,
+    /// Whether it means overload.
+    pub overloaded: bool,
+    /// Its own pressure, from 0 to 1.
+    pub level: f64,
+    changed_ns: Option<u64>,
+    /// Since when it has been where it must stay for a while to change.
+    beyond_ns: Option<u64>,
+}
+
+/// Watches signals.
+#[derive(Clone, Debug)]
+pub struct Detector {
+    watched: Vec<Watched>,
+    looked_ns: Option<u64>,
+    history: VecDeque<Transition>,
+    transitions: u64,
+}
+
+impl Detector {
+    /// Of signals, by name and rule, in the order in which their readings will come.
+    #[must_use]
+    pub fn new(signals: impl IntoIterator<Item = (Arc<str>, Rule)>) -> Self {
+        let watched = signals.into_iter().map(|(name, rule)| Watched::new(name, rule)).collect();
+        Self { watched, looked_ns: None, history: VecDeque::new(), transitions: 0 }
+    }
+
+    /// Judges what the signals say now. A reading that is missing is unknown.
+    pub fn look(&mut self, now_ns: u64, readings: &[Reading]) -> Pressure {
+        let since = match self.looked_ns.replace(now_ns) {
+            None => Since::Looked(Duration::ZERO),
+            Some(before) => now_ns.checked_sub(before).map_or(Since::ClockWentBack, Since::nanos),
+        };
+        let readings = readings.iter().copied().chain(std::iter::repeat(Reading::UNKNOWN));
+        let mut pressure = Pressure::default();
+        for (index, (watched, reading)) in self.watched.iter_mut().zip(readings).enumerate() {
+            if let Some(transition) = watched.look(now_ns, since, reading) {
+                self.transitions += 1;
+                if self.history.len() == HISTORY {
+                    self.history.pop_front();
+                }
+                self.history.push_back(Transition { number: self.transitions, ..transition });
+            }
+            if watched.level > pressure.level {
+                pressure = Pressure { level: watched.level, worst: Some(index) };
+            }
+        }
+        pressure
+    }
+
+    /// The signals as they were at the last look.
+    #[must_use]
+    pub fn watched(&self) -> &[Watched] {
+        &self.watched
+    }
+
+    /// The latest transitions, the oldest first; their numbers tell whether some are missing.
+    pub fn history(&self) -> impl DoubleEndedIterator<Item = &Transition> {
+        self.history.iter()
+    }
+}
+
+/// How long ago the last look was.
+#[derive(Clone, Copy)]
+enum Since {
+    Looked(Duration),
+    ClockWentBack,
+}
+
+impl Since {
+    fn nanos(elapsed_ns: u64) -> Self {
+        Self::Looked(Duration::from_nanos(elapsed_ns))
+    }
+
+    /// Whether what was true at the last look may have been untrue meanwhile.
+    fn is_silence(self, quiet: Duration) -> bool {
+        match self {
+            Self::Looked(elapsed) => elapsed > quiet,
+            Self::ClockWentBack => true,
+        }
+    }
+
+    fn step(self) -> Duration {
+        match self {
+            Self::Looked(elapsed) => elapsed.min(LONGEST_STEP),
+            Self::ClockWentBack => Duration::ZERO,
+        }
+    }
+}
+
+impl Watched {
+    fn new(name: Arc<str>, rule: Rule) -> Self {
+        let reading = Reading::UNKNOWN;
+        Self { name, rule, reading, overloaded: false, level: 0.0, changed_ns: None, beyond_ns: None }
+    }
+
+    fn look(&mut self, now_ns: u64, since: Since, reading: Reading) -> Option<Transition> {
+        self.reading = reading;
+        let silence = since.is_silence(self.rule.quiet());
+        if silence {
+            self.beyond_ns = None;
+        }
+        if matches!(since, Since::ClockWentBack) {
+            self.changed_ns = None;
+        }
+        let change = self.change(now_ns, silence).map(|cause| self.transition(now_ns, cause));
+        self.level = match reading.value() {
+            Some(value) if self.overloaded => self.towards(self.rule.target(value), since.step()),
+            _ => 0.0,
+        };
+        change
+    }
+
+    /// Why the signal changes now, if it does.
+    fn change(&mut self, now_ns: u64, silence: bool) -> Option<Cause> {
+        let Some(value) = self.reading.value() else {
+            self.beyond_ns = None;
+            return self.overloaded.then_some(Cause::Unknown);
+        };
+        let rule = self.rule;
+        if self.overloaded && silence && value < rule.enter {
+            return Some(Cause::Silence);
+        }
+        let (beyond, hold, cause) = if self.overloaded {
+            (value <= rule.leave, rule.leave_for, Cause::Left)
+        } else {
+            (value >= rule.enter, rule.enter_for, Cause::Entered)
+        };
+        if !beyond {
+            self.beyond_ns = None;
+            return None;
+        }
+        let since_ns = *self.beyond_ns.get_or_insert(now_ns);
+        let held = age(now_ns, since_ns) >= hold;
+        let rested = self.changed_ns.is_none_or(|changed_ns| age(now_ns, changed_ns) >= rule.dwell);
+        (held && rested).then_some(cause)
+    }
+
+    fn transition(&mut self, now_ns: u64, cause: Cause) -> Transition {
+        self.overloaded = cause == Cause::Entered;
+        self.changed_ns = Some(now_ns);
+        Transition {
+            number: 0,
+            at_ns: now_ns,
+            signal: Arc::clone(&self.name),
+            cause,
+            reading: self.reading,
+            threshold: if cause == Cause::Left { self.rule.leave } else { self.rule.enter },
+            held: self.beyond_ns.take().map_or(Duration::ZERO, |since_ns| age(now_ns, since_ns)),
+            level: self.level,
+        }
+    }
+
+    fn towards(&self, target: f64, elapsed: Duration) -> f64 {
+        if self.rule.ramp.is_zero() {
+            return target;
+        }
+        let step = elapsed.as_secs_f64() / self.rule.ramp.as_secs_f64();
+        self.level + (target - self.level).clamp(-step, step)
+    }
+}
+
+fn age(now_ns: u64, since_ns: u64) -> Duration {
+    Duration::from_nanos(now_ns.saturating_sub(since_ns))
+}
+
+#[cfg(test)]
+#[path = "detector/tests.rs"]
+mod tests;
+#[cfg(test)]
+#[path = "detector/loop_tests.rs"]
+mod loop_tests;
