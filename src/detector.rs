@@ -3,8 +3,8 @@
 //! # One signal
 //!
 //! A signal is *overloaded* once it has stayed at its `enter` threshold or above for `enter_for`, and is not
-//! any more once it has stayed at `leave` or below for `leave_for`; between the two thresholds it stays what it is.
-//! After either change it rests for `dwell`. So whatever a signal does, it changes at most once in
+//! any more once it has stayed at `leave` or below for `leave_for` and its level has come down to 0; between the two
+//! thresholds it stays what it is. After either change it rests for `dwell`. So whatever a signal does, it changes at most once in
 //! `max(enter_for, dwell)` and back at most once in `max(leave_for, dwell)`.
 //!
 //! While it is overloaded its level moves towards
@@ -13,9 +13,10 @@
 //! (reading - leave) / (full - leave), from 0 to 1
 //! ```
 //!
-//! (Envoy's "scaled trigger"), no faster than from 0 to 1 in `ramp`. The ramp sheds the less important first in
-//! time, too: what matters is only touched if shedding the rest for some seconds was not enough. Without it the
-//! loop over a signal's delay swings between all and nothing.
+//! (Envoy's "scaled trigger"), no faster than from 0 to 1, or back, in `ramp`. The ramp sheds the less important
+//! first in time, too: what matters is only touched if shedding the rest for some seconds was not enough. What is
+//! shed now shows in the signal once the work inside has left, so a ramp that is short beside that makes both
+//! swing between all and nothing (`loop_tests`): it should be ten times what the work takes, twenty are better.
 //!
 //! # Several signals
 //!
@@ -45,8 +46,6 @@ pub use transition::{Cause, Transition};
 const HISTORY: usize = 64;
 /// A signal is not silent before this has passed, however short its holds are.
 const LEAST_QUIET: Duration = Duration::from_secs(5);
-/// However long ago the last look was, a level moves by no more than this much of its ramp.
-const LONGEST_STEP: Duration = Duration::from_secs(1);
 
 /// What a signal's readings mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -201,6 +200,7 @@ impl Detector {
     }
 
     /// The latest transitions, the oldest first; their numbers tell whether some are missing.
+    #[must_use]
     pub fn history(&self) -> impl DoubleEndedIterator<Item = &Transition> {
         self.history.iter()
     }
@@ -226,10 +226,11 @@ impl Since {
         }
     }
 
-    fn step(self) -> Duration {
+    /// What counts for a level: after a silence it stays.
+    fn step(self, silence: bool) -> Duration {
         match self {
-            Self::Looked(elapsed) => elapsed.min(LONGEST_STEP),
-            Self::ClockWentBack => Duration::ZERO,
+            Self::Looked(elapsed) if !silence => elapsed,
+            _ => Duration::ZERO,
         }
     }
 }
@@ -251,7 +252,7 @@ impl Watched {
         }
         let change = self.change(now_ns, silence).map(|cause| self.transition(now_ns, cause));
         self.level = match reading.value() {
-            Some(value) if self.overloaded => self.towards(self.rule.target(value), since.step()),
+            Some(value) if self.overloaded => self.towards(self.rule.target(value), since.step(silence)),
             _ => 0.0,
         };
         change
@@ -277,9 +278,11 @@ impl Watched {
             return None;
         }
         let since_ns = *self.beyond_ns.get_or_insert(now_ns);
-        let held = age(now_ns, since_ns) >= hold;
+        let stayed = age(now_ns, since_ns) >= hold;
         let rested = self.changed_ns.is_none_or(|changed_ns| age(now_ns, changed_ns) >= rule.dwell);
-        (held && rested).then_some(cause)
+        // A level that would fall from a height lets in at once all that it kept out.
+        let come_down = self.level <= 0.0;
+        (stayed && rested && come_down).then_some(cause)
     }
 
     fn transition(&mut self, now_ns: u64, cause: Cause) -> Transition {
@@ -311,8 +314,8 @@ fn age(now_ns: u64, since_ns: u64) -> Duration {
 }
 
 #[cfg(test)]
-#[path = "detector/tests.rs"]
-mod tests;
-#[cfg(test)]
 #[path = "detector/loop_tests.rs"]
 mod loop_tests;
+#[cfg(test)]
+#[path = "detector/tests.rs"]
+mod tests;

@@ -48,7 +48,8 @@ impl Shares {
     pub fn at(level: f64) -> Self {
         let word = Priority::ALL.into_iter().fold(0, |word, priority| {
             let share = curve(level, priority);
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            // 0 to 1, or no number, which becomes 0
             let cell = (share * f64::from(WHOLE)).round() as u16;
             word | u64::from(cell) << shift(priority)
         });
@@ -103,8 +104,7 @@ fn shift(priority: Priority) -> usize {
 fn curve(level: f64, priority: Priority) -> f64 {
     let place = (PRIORITIES - 1 - priority.level()) as f64;
     let spent = PRIORITIES as f64 * level - place;
-    // Unlike `clamp`, `max` turns what is no number into 0.
-    MOST[priority.level()] * spent.max(0.0).min(1.0)
+    MOST[priority.level()] * spent.clamp(0.0, 1.0)
 }
 
 /// Counts the requests of each priority while there is pressure, to say which of them are shed.
@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn three_of_ten_in_the_long_run() {
         let draws = Draws::default();
-        let shed = (0..1_000_000).filter(|_| draws.next(share_of_sheddable(0.3), Priority::Sheddable)).count();
+        let shed =
+            (0..1_000_000).filter(|_| draws.next(share_of_sheddable(0.3), Priority::Sheddable)).count();
         assert!((299_990..=300_010).contains(&shed), "{shed}");
         let sheds = |number: &u32| share_of_sheddable(0.3).sheds(Priority::Sheddable, *number);
         for start in 0..100_000 {

@@ -137,12 +137,22 @@ fn a_silence_does_not_count_as_a_hold() {
 }
 
 #[test]
-fn after_a_silence_a_level_moves_by_one_step() {
+fn after_a_silence_a_level_stays_where_it_was() {
     let mut bench = Bench::new(plain().rising_in(20 * SECOND));
-    bench.hold(2.0, 1.0);
+    let before = bench.hold(7.0, 1.0).look(known(1.0)).level;
     bench.now_ns += 3_600 * 1_000 * MS;
-    let level = bench.look(known(1.0)).level;
-    assert!(level < 0.06, "{level}");
+    assert_eq!(bench.look(known(1.0)).level, before);
+    bench.now_ns += 1_000 * MS;
+    assert!(bench.look(known(1.0)).level > before);
+}
+
+#[test]
+fn it_leaves_once_its_level_has_come_down() {
+    let mut bench = Bench::new(plain().rising_in(40 * SECOND));
+    bench.hold(22.0, 1.0);
+    assert!(bench.hold(19.9, 0.1).overloaded(), "half of a level, half of the ramp");
+    assert!(!bench.hold(0.4, 0.1).overloaded());
+    assert_eq!(bench.causes(), [Cause::Entered, Cause::Left]);
 }
 
 #[test]
@@ -201,7 +211,10 @@ fn of_several_signals_the_worst_counts() {
     assert_eq!(pressure.worst, Some(0));
     assert!((pressure.level - 0.5).abs() < 1e-9, "{pressure:?}");
     assert_eq!(pressure.shares().share(Priority::Sheddable), 1.0);
-    assert_eq!(detector.history().map(|change| &*change.signal).collect::<Vec<_>>(), ["cpu", "memory", "memory"]);
+    assert_eq!(
+        detector.history().map(|change| &*change.signal).collect::<Vec<_>>(),
+        ["cpu", "memory", "memory"]
+    );
 }
 
 #[test]
@@ -211,12 +224,15 @@ fn transitions_say_what_they_rest_on() {
     bench.hold(2.0, 0.91).after(0, Reading::UNKNOWN);
     bench.hold(2.0, 0.91).after(60, known(0.8));
     let texts: Vec<_> = bench.detector.history().map(ToString::to_string).collect();
-    assert_eq!(texts[..4], [
-        "signal \"cpu\" overloaded: 0.91 is at or above 0.85 for 2.0 s",
-        "signal \"cpu\" not overloaded any more: 0.50 is at or below 0.7 for 10.0 s",
-        "signal \"cpu\" overloaded: 0.91 is at or above 0.85 for 2.0 s",
-        "signal \"cpu\" not overloaded any more: it is unknown",
-    ]);
+    assert_eq!(
+        texts[..4],
+        [
+            "signal \"cpu\" overloaded: 0.91 is at or above 0.85 for 2.0 s",
+            "signal \"cpu\" not overloaded any more: 0.50 is at or below 0.7 for 10.0 s",
+            "signal \"cpu\" overloaded: 0.91 is at or above 0.85 for 2.0 s",
+            "signal \"cpu\" not overloaded any more: it is unknown",
+        ]
+    );
     assert_eq!(texts[5], "signal \"cpu\" not overloaded any more: 0.80 is below 0.85, after a silence");
     let first = bench.detector.history().next().unwrap();
     assert_eq!((first.number, first.at_ns, first.held), (1, 1 + 2_000 * MS, 2 * SECOND));
@@ -226,7 +242,7 @@ fn transitions_say_what_they_rest_on() {
 fn the_history_is_bounded_and_numbered() {
     let mut bench = Bench::new(plain().holding(Duration::ZERO, Duration::ZERO));
     for _ in 0..100 {
-        bench.hold(0.0, 1.0).hold(0.0, 0.0);
+        bench.hold(0.0, 1.0).hold(0.0, 0.0).hold(0.0, 0.0);
     }
     let numbers: Vec<_> = bench.detector.history().map(|transition| transition.number).collect();
     assert_eq!(numbers, (137..=200).collect::<Vec<_>>());

@@ -105,7 +105,11 @@ impl Groups {
     }
 
     /// The mount that shows most of the process's ancestors.
-    fn find(&self, member: impl Fn(&Membership) -> bool, mounted: impl Fn(&Mount) -> bool) -> Option<Hierarchy> {
+    fn find(
+        &self,
+        member: impl Fn(&Membership) -> bool,
+        mounted: impl Fn(&Mount) -> bool,
+    ) -> Option<Hierarchy> {
         let path = &self.memberships.iter().find(|entry| member(entry))?.path;
         let seen = |mount: &Mount| {
             let parts = beyond(&mount.root, path)?;
@@ -240,7 +244,11 @@ mod tests {
         assert_eq!(levels(groups("1:cpu:/docker/abc\n", mount).of("cpu")), ["/sys/fs/cgroup/cpu"]);
         let nested = levels(groups("1:cpu:/docker/abc/worker\n", mount).of("cpu"));
         assert_eq!(nested, ["/sys/fs/cgroup/cpu/worker", "/sys/fs/cgroup/cpu"]);
-        assert_eq!(groups("1:cpu:/docker/abcd\n", mount).of("cpu"), None, "another group's name begins alike");
+        assert_eq!(
+            groups("1:cpu:/docker/abcd\n", mount).of("cpu"),
+            None,
+            "another group's name begins alike"
+        );
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Default for Cpu {
 impl Source for Cpu {
     fn read(&mut self, now_ns: u64) -> Reading {
         let Self { root, budgets, average, read_ns } = self;
-        let worst = budgets.get(now_ns, |old| Budgets::read(root, old)).map(|budgets| budgets.worst(root, now_ns));
+        let worst =
+            budgets.get(now_ns, |old| Budgets::read(root, old)).map(|budgets| budgets.worst(root, now_ns));
         let Some(Ok(Some(share))) = worst else {
             return Reading::UNKNOWN;
         };

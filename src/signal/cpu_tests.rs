@@ -104,7 +104,11 @@ fn after_one_failed_reading_the_signal_says_what_it_said_before() {
         assert_near(readings[2], 0.5);
     }
     let readings = signal_over(&[first, second, Some(""), Some(""), Some(""), Some(""), first, second]);
-    assert_eq!(readings[2..6], [Some(0.5), Some(0.5), Some(0.5), None], "kept for a second, and then unknown");
+    assert_eq!(
+        readings[2..6],
+        [Some(0.5), Some(0.5), Some(0.5), None],
+        "kept for a second, and then unknown"
+    );
     assert_eq!(readings[6], None, "the counter went back");
     assert_near(readings[7], 0.5);
 }
@@ -124,7 +128,10 @@ fn version_one_counts_in_nanoseconds() {
     let (quotas, usage) = ("sys/fs/cgroup/cpu/docker", "sys/fs/cgroup/cpuacct/docker");
     tree.write(&format!("{quotas}/abc/cpu.cfs_quota_us"), "200000\n");
     tree.write(&format!("{quotas}/abc/cpu.cfs_period_us"), "100000\n");
-    tree.write(&format!("{quotas}/abc/cpu.stat"), "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n");
+    tree.write(
+        &format!("{quotas}/abc/cpu.stat"),
+        "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n",
+    );
     tree.write(&format!("{usage}/abc/cpuacct.usage"), "7000000000\n");
     let mut cpu = Cpu::below(tree.root());
     assert_eq!(cpu.read(0).value(), None);
@@ -155,7 +162,10 @@ fn a_quota_that_changes_counts_half_a_minute_later() {
 fn without_groups_it_is_unknown() {
     let mut cpu = Cpu::below(Tree::new().root());
     assert_eq!([0, SECOND_NS].map(|now_ns| cpu.read(now_ns).value()), [None, None]);
-    assert!(after(&pod("max"), &[(5.0, 1.0), (5.0, 1.0), (4.0, 1.0)]).iter().all(Option::is_none), "no time gone");
+    assert!(
+        after(&pod("max"), &[(5.0, 1.0), (5.0, 1.0), (4.0, 1.0)]).iter().all(Option::is_none),
+        "no time gone"
+    );
 }
 
 /// Any bytes in any of the files, changed between readings: a pressure or unknown, and no panic.

@@ -34,9 +34,8 @@ impl Tree {
         let (mut cgroup, mut mounts) = (String::new(), String::new());
         for controller in ["cpu", "cpuacct", "cpuset", "memory"] {
             cgroup += &format!("1:{controller}:{group}\n");
-            mounts += &format!(
-                "32 31 0:29 / /sys/fs/cgroup/{controller} rw - cgroup cgroup rw,{controller}\n"
-            );
+            mounts +=
+                &format!("32 31 0:29 / /sys/fs/cgroup/{controller} rw - cgroup cgroup rw,{controller}\n");
         }
         tree.write("proc/self/cgroup", &cgroup);
         tree.write("proc/self/mountinfo", &mounts);

@@ -41,7 +41,11 @@ fn a_failed_reading_leaves_the_one_before_until_that_is_old() {
         clock.advance(SECOND_NS);
     }
     let kept = Some(0.9);
-    assert_eq!(readings, [kept, kept, kept, kept, None, None], "after a second it is old, after four unknown");
+    assert_eq!(
+        readings,
+        [kept, kept, kept, kept, None, None],
+        "after a second it is old, after four unknown"
+    );
     assert_eq!(asked.load(Ordering::Relaxed), 6, "each time it was due");
     assert_eq!(signal.report(0).failures, 5);
 }

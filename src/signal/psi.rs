@@ -61,7 +61,8 @@ impl Stalls {
 impl Source for Stalls {
     fn read(&mut self, now_ns: u64) -> Reading {
         let Self { root, resource, file } = self;
-        let share = file.get(now_ns, |_| locate(root, *resource)).ok_or(Failed).and_then(|file| read(root, file));
+        let share =
+            file.get(now_ns, |_| locate(root, *resource)).ok_or(Failed).and_then(|file| read(root, file));
         share.map_or(Reading::UNKNOWN, Reading::at_most_one)
     }
 

@@ -130,7 +130,9 @@ mod tests {
     fn pressure_is_that_of_some_over_ten_seconds() {
         let file = "some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=99.00 avg60=0.00 total=1\n";
         assert_eq!(some_avg10(file), Ok(0.125));
-        for bad in ["", "full avg10=1.00", "some avg60=1", "some avg10=nan", "some avg10=101", "some avg10=-1"] {
+        for bad in
+            ["", "full avg10=1.00", "some avg60=1", "some avg10=nan", "some avg10=101", "some avg10=-1"]
+        {
             assert_eq!(some_avg10(bad), Err(Failed), "{bad:?}");
         }
     }
