@@ -33,90 +33,23 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::ConfigError;
+use self::rule::LEAST_QUIET;
 use crate::pressure::Shares;
 use crate::signal::Reading;
 
-#[path = "detector/transition.rs"]
+#[cfg(test)]
+mod loop_tests;
+mod rule;
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // what is compared is exact
+mod tests;
 mod transition;
 
+pub use rule::Rule;
 pub use transition::{Cause, Transition};
 
 /// Transitions that are remembered.
 const HISTORY: usize = 64;
-/// A signal is not silent before this has passed, however short its holds are.
-const LEAST_QUIET: Duration = Duration::from_secs(5);
-
-/// What a signal's readings mean.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
-    enter: f64,
-    leave: f64,
-    full: f64,
-    enter_for: Duration,
-    leave_for: Duration,
-    dwell: Duration,
-    ramp: Duration,
-}
-
-/// Enter at 0.85 for 2 s, leave at 0.70 for 10 s, rest 5 s; full at 1.0, reached in 20 s.
-impl Default for Rule {
-    fn default() -> Self {
-        Self {
-            enter: 0.85,
-            leave: 0.70,
-            full: 1.0,
-            enter_for: Duration::from_secs(2),
-            leave_for: Duration::from_secs(10),
-            dwell: Duration::from_secs(5),
-            ramp: Duration::from_secs(20),
-        }
-    }
-}
-
-impl Rule {
-    /// The default with other thresholds: overloaded at `enter`, not any more at `leave`, and the level is 1 at
-    /// `full`.
-    ///
-    /// # Errors
-    /// [`ConfigError::SignalThresholds`] unless 0 <= leave < enter <= full <= 1.
-    pub fn new(enter: f64, leave: f64, full: f64) -> Result<Self, ConfigError> {
-        if 0.0 <= leave && leave < enter && enter <= full && full <= 1.0 {
-            Ok(Self { enter, leave, full, ..Self::default() })
-        } else {
-            Err(ConfigError::SignalThresholds { leave, enter, full })
-        }
-    }
-
-    /// The same with other hold times.
-    #[must_use]
-    pub fn holding(self, enter_for: Duration, leave_for: Duration) -> Self {
-        Self { enter_for, leave_for, ..self }
-    }
-
-    /// The same with another rest after a change.
-    #[must_use]
-    pub fn resting(self, dwell: Duration) -> Self {
-        Self { dwell, ..self }
-    }
-
-    /// The same with another time for the level to rise from 0 to 1, or to fall.
-    #[must_use]
-    pub fn rising_in(self, ramp: Duration) -> Self {
-        Self { ramp, ..self }
-    }
-
-    /// After so long without a look nobody can say that the signal stayed what it was: the longer of its
-    /// holds, at least five seconds.
-    #[must_use]
-    pub fn quiet(&self) -> Duration {
-        self.enter_for.max(self.leave_for).max(LEAST_QUIET)
-    }
-
-    fn target(&self, value: f64) -> f64 {
-        ((value - self.leave) / (self.full - self.leave)).clamp(0.0, 1.0)
-    }
-}
 
 /// What the detector makes of all signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -172,10 +105,10 @@ impl Detector {
 
     /// Judges what the signals say now. A reading that is missing is unknown.
     pub fn look(&mut self, now_ns: u64, readings: &[Reading]) -> Pressure {
-        let since = match self.looked_ns.replace(now_ns) {
-            None => Since::Looked(Duration::ZERO),
-            Some(before) => now_ns.checked_sub(before).map_or(Since::ClockWentBack, Since::nanos),
-        };
+        let before_ns = self.looked_ns.unwrap_or(now_ns);
+        let since = Since::between(before_ns, now_ns);
+        let now_ns = if matches!(since, Since::ClockWentBack) { now_ns } else { now_ns.max(before_ns) };
+        self.looked_ns = Some(now_ns);
         let readings = readings.iter().copied().chain(std::iter::repeat(Reading::UNKNOWN));
         let mut pressure = Pressure::default();
         for (index, (watched, reading)) in self.watched.iter_mut().zip(readings).enumerate() {
@@ -214,8 +147,13 @@ enum Since {
 }
 
 impl Since {
-    fn nanos(elapsed_ns: u64) -> Self {
-        Self::Looked(Duration::from_nanos(elapsed_ns))
+    /// A moment back is another thread that read the clock first and looked last.
+    fn between(before_ns: u64, now_ns: u64) -> Self {
+        if age(before_ns, now_ns) > LEAST_QUIET {
+            Self::ClockWentBack
+        } else {
+            Self::Looked(age(now_ns, before_ns))
+        }
     }
 
     /// Whether what was true at the last look may have been untrue meanwhile.
@@ -312,10 +250,3 @@ impl Watched {
 fn age(now_ns: u64, since_ns: u64) -> Duration {
     Duration::from_nanos(now_ns.saturating_sub(since_ns))
 }
-
-#[cfg(test)]
-#[path = "detector/loop_tests.rs"]
-mod loop_tests;
-#[cfg(test)]
-#[path = "detector/tests.rs"]
-mod tests;

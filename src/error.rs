@@ -115,6 +115,12 @@ pub enum ConfigError {
         /// As overloaded as can be.
         full: f64,
     },
+    /// No signal has this name.
+    #[error("no signal has the name {got:?}")]
+    Signal {
+        /// What was given.
+        got: String,
+    },
     /// A value was pushed into a signal that has a source of its own.
     #[error("values can only be pushed into a signal without a source; {name:?} is measured")]
     SignalMeasured {

@@ -51,6 +51,7 @@ mod gate;
 mod histogram;
 pub mod limitations;
 mod memory;
+pub mod monitor;
 mod outcome;
 mod permit;
 pub mod pressure;

@@ -123,6 +123,7 @@ impl Draws {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // what is compared is exact
 mod tests {
     use super::*;
 

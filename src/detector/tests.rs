@@ -168,6 +168,18 @@ fn a_clock_that_goes_back_keeps_nothing() {
 }
 
 #[test]
+fn a_thread_that_read_the_clock_first_and_looks_last_changes_nothing() {
+    let mut bench = Bench::new(plain());
+    bench.hold(2.0, 1.0);
+    bench.now_ns -= MS;
+    assert!(!bench.after(0, Reading::UNKNOWN) && !bench.hold(1.9, 1.0).overloaded());
+    assert!(bench.hold(0.2, 1.0).overloaded());
+    bench.now_ns -= 4_000 * MS;
+    assert!(bench.after(0, known(0.2)), "no silence");
+    assert!(bench.hold(9.9, 0.2).overloaded());
+}
+
+#[test]
 fn the_level_is_where_the_reading_lies_between_leave_and_full() {
     let mut bench = Bench::new(plain());
     bench.hold(2.0, 1.0);

@@ -87,6 +87,7 @@ fn set(root: &Root, group: &str) -> Found<u64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // what is compared is exact
 mod tests {
     use super::*;
     use crate::signal::fake::Tree;

@@ -198,3 +198,6 @@ impl Files {
         }
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests;

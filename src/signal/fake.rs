@@ -22,7 +22,7 @@ impl Tree {
     pub(crate) fn version_two(group: &str) -> Self {
         let tree = Self::new();
         tree.machine();
-        tree.write("proc/self/cgroup", &format!("0::{group}\n"));
+        tree.write("proc/self/cgroup", format!("0::{group}\n"));
         tree.write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         tree
     }
@@ -31,14 +31,11 @@ impl Tree {
     pub(crate) fn version_one(group: &str) -> Self {
         let tree = Self::new();
         tree.machine();
-        let (mut cgroup, mut mounts) = (String::new(), String::new());
-        for controller in ["cpu", "cpuacct", "cpuset", "memory"] {
-            cgroup += &format!("1:{controller}:{group}\n");
-            mounts +=
-                &format!("32 31 0:29 / /sys/fs/cgroup/{controller} rw - cgroup cgroup rw,{controller}\n");
-        }
-        tree.write("proc/self/cgroup", &cgroup);
-        tree.write("proc/self/mountinfo", &mounts);
+        let controllers = ["cpu", "cpuacct", "cpuset", "memory"];
+        let memberships = controllers.map(|name| format!("1:{name}:{group}\n"));
+        tree.write("proc/self/cgroup", memberships.concat());
+        let mount = |name| format!("32 31 0:29 / /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n");
+        tree.write("proc/self/mountinfo", controllers.map(mount).concat());
         tree
     }
 

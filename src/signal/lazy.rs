@@ -232,5 +232,4 @@ impl<F: Fn() -> Option<f64> + Send + Sync> Source for Function<F> {
 }
 
 #[cfg(all(test, not(tidegate_loom)))]
-#[path = "lazy_tests.rs"]
 mod tests;

@@ -25,8 +25,6 @@ mod cgroup;
 mod cores;
 mod cpu;
 #[cfg(test)]
-mod cpu_tests;
-#[cfg(test)]
 mod fake;
 mod lazy;
 mod memory;

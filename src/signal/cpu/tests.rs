@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::fake::Tree;
-use super::{Cpu, Memory, Resource, Signal, Source, Stalls};
+use super::Cpu;
 use crate::clock::ManualClock;
+use crate::signal::fake::Tree;
+use crate::signal::{Memory, Resource, Signal, Source, Stalls};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const APP: &str = "sys/fs/cgroup/pod/app";
@@ -83,7 +84,7 @@ fn signal_over(contents: &[Option<&str>]) -> Vec<Option<f64>> {
     let (below, stat) = (tree.root(), format!("{APP}/cpu.stat"));
     let signal = Signal::new("cpu", move || Cpu::below(below.clone()));
     let clock = ManualClock::new(SECOND_NS);
-    let step = |contents: &Option<&str>| {
+    let step = |contents: Option<&str>| {
         clock.advance(SECOND_NS / 4);
         match contents {
             Some(text) => tree.write(&stat, text),
@@ -91,7 +92,7 @@ fn signal_over(contents: &[Option<&str>]) -> Vec<Option<f64>> {
         }
         signal.reading(&clock).value()
     };
-    contents.iter().map(step).collect()
+    contents.iter().copied().map(step).collect()
 }
 
 #[test]
