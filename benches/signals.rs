@@ -45,6 +45,7 @@ fn main() {
             black_box(draws.next(black_box(shares), Priority::Critical));
         }),
     );
+    way_in();
 }
 
 /// What the way in of a gate with signals has to do beyond the rest.

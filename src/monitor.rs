@@ -3,7 +3,7 @@
 //!
 //! Without pressure the way in costs a reading of the clock, a comparison with the time of the next look, and a look
 //! at one word that is 0. One asker at a time looks; the others go on with the shares of the look before, for at most
-//! [`HORIZON_NS`]: a source that hangs keeps nobody out. After a silence it is time to look, so that the first who
+//! five seconds: a source that hangs keeps nobody out. After a silence it is time to look, so that the first who
 //! comes is judged by what that says, not by what was before.
 //!
 //! The atomics order nothing: each stands for itself, and what a word of shares rests on is in it.
@@ -88,7 +88,8 @@ impl Monitor {
         self.next_ns.store(next_ns, Ordering::Relaxed);
     }
 
-    /// Pushes a value into the signal of this name; the next who asks looks at it.
+    /// Pushes a value into the signal of this name. The next who asks looks at it; if somebody is looking just now,
+    /// whoever asks a second later.
     ///
     /// # Errors
     /// [`ConfigError::Signal`] when there is no such signal, and those of [`Signal::push`].

@@ -113,6 +113,7 @@ pub struct Draws([AtomicU32; PRIORITIES]);
 
 impl Draws {
     /// Whether the next request of this priority is shed. Where none or all are, nothing is counted.
+    #[must_use]
     pub fn next(&self, shares: Shares, priority: Priority) -> bool {
         match shares.cell(priority) {
             0 => false,

@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex as StdMutex, mpsc};
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::detector::Transition;
 
 const MS: u64 = 1_000_000;
 const SECOND: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ fn what_is_pushed_sheds_the_least_important_until_it_has_passed() {
     assert_eq!(shed, [0, 0, 10, 10], "half a level is two of four priorities");
     hold(&monitor, &clock, 11, 0.2);
     assert_eq!(shed_of_ten(&monitor, &clock, Priority::Sheddable), 0);
-    let changes: Vec<_> = monitor.detector().history().map(|change| change.overloaded()).collect();
+    let changes: Vec<_> = monitor.detector().history().map(Transition::overloaded).collect();
     assert_eq!(changes, [true, false]);
 }
 
@@ -110,7 +111,10 @@ fn a_source_that_hangs_keeps_nobody_out() {
 fn nobody_looks_before_it_is_time() {
     let asked = Arc::new(Count::new(0));
     let count = Arc::clone(&asked);
-    let answer = move || Some(f64::from(count.fetch_add(1, Ordering::Relaxed).min(0)));
+    let answer = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Some(0.0)
+    };
     let monitor = Monitor::new([(Signal::function("counted", SECOND / 4, answer), rule())]);
     assert_eq!(asked.load(Ordering::Relaxed), 0);
     let clock = ManualClock::new(0);
