@@ -2,9 +2,12 @@
 //! time to look.
 //!
 //! Without pressure the way in costs a reading of the clock, a comparison with the time of the next look, and a look
-//! at one word that is 0. One asker at a time looks; the others go on with the shares of the look before, for at most
-//! five seconds: a source that hangs keeps nobody out. After a silence it is time to look, so that the first who
-//! comes is judged by what that says, not by what was before.
+//! at one word that is 0. Of those who find that it is time, the one that moves that time on looks; the others go
+//! on with the shares of the look before, which hold for five seconds at most. After a silence it is time to look, so
+//! the first who comes is judged by what that says, not by what was before.
+//!
+//! A source that hangs keeps its request, and nobody else: ten milliseconds later another may look, to whom that
+//! signal says what it said last, then that it does not know, and the other signals say what they measure.
 //!
 //! The atomics order nothing: each stands for itself, and what a word of shares rests on is in it.
 
@@ -16,13 +19,13 @@ use crate::error::ConfigError;
 use crate::pressure::{Draws, Shares};
 use crate::priority::Priority;
 use crate::signal::{Reading, Report, Signal};
-use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// For how long shares hold without a look, and further ahead than any next look.
 const HORIZON_NS: u64 = 5_000_000_000;
 /// The next look is in this time at the latest, so that holds and silences are seen.
 const LONGEST_NS: u64 = 1_000_000_000;
-/// And not sooner than this, however short a reading is good for.
+/// And not sooner than this, however short a reading is good for or however long a look takes.
 const SHORTEST_NS: u64 = 10_000_000;
 
 /// Signals, their rules, and what they come to.
@@ -30,7 +33,6 @@ const SHORTEST_NS: u64 = 10_000_000;
 pub struct Monitor {
     signals: Box<[(Signal, Rule)]>,
     detector: Mutex<Detector>,
-    looking: AtomicU32,
     next_ns: AtomicU64,
     until_ns: AtomicU64,
     shares: AtomicU64,
@@ -46,7 +48,6 @@ impl Monitor {
         Self {
             signals,
             detector: Mutex::new(detector),
-            looking: AtomicU32::new(0),
             next_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(0),
             shares: AtomicU64::new(0),
@@ -57,10 +58,16 @@ impl Monitor {
     /// Whether a request of this priority is shed now.
     #[inline]
     pub fn sheds(&self, priority: Priority, clock: &dyn Clock) -> bool {
-        let now_ns = clock.now_ns();
+        self.sheds_at(clock.now_ns(), priority, clock)
+    }
+
+    /// The same for who has just read the clock.
+    #[inline]
+    pub fn sheds_at(&self, now_ns: u64, priority: Priority, clock: &dyn Clock) -> bool {
+        let next_ns = self.next_ns.load(Ordering::Relaxed);
         // Past, or so far ahead that the clock must have gone back.
-        if is_beyond(self.next_ns.load(Ordering::Relaxed), now_ns.wrapping_add(1)) {
-            self.look(clock);
+        if is_beyond(next_ns, now_ns.wrapping_add(1)) {
+            self.look_if_first(next_ns, now_ns, clock);
         }
         let shares = Shares::from_bits(self.shares.load(Ordering::Relaxed));
         !shares.is_none() && self.draw(shares, priority, now_ns)
@@ -71,12 +78,18 @@ impl Monitor {
         !is_beyond(self.until_ns.load(Ordering::Relaxed), now_ns) && self.draws.next(shares, priority)
     }
 
-    /// Reads the signals that are due and judges them, unless somebody else is at it.
     #[cold]
+    fn look_if_first(&self, next_ns: u64, now_ns: u64, clock: &dyn Clock) {
+        let after_ns = now_ns.saturating_add(SHORTEST_NS);
+        let first = self.next_ns.compare_exchange(next_ns, after_ns, Ordering::Relaxed, Ordering::Relaxed);
+        if first.is_ok() {
+            self.look(clock);
+        }
+    }
+
+    /// Reads the signals that are due, and judges all of them.
     pub fn look(&self, clock: &dyn Clock) {
-        let Some(_looking) = Looking::begin(&self.looking) else {
-            return;
-        };
+        let before_ns = self.next_ns.load(Ordering::Relaxed);
         let readings: Vec<Reading> = self.signals.iter().map(|(signal, _)| signal.reading(clock)).collect();
         let now_ns = clock.now_ns();
         let pressure = self.detector.lock().look(now_ns, &readings);
@@ -85,11 +98,11 @@ impl Monitor {
         let due_ns = self.signals.iter().filter_map(|(signal, _)| signal.due_ns()).min();
         let ahead_ns = due_ns.map_or(LONGEST_NS, |due_ns| due_ns.saturating_sub(now_ns));
         let next_ns = now_ns.saturating_add(ahead_ns.clamp(SHORTEST_NS, LONGEST_NS));
-        self.next_ns.store(next_ns, Ordering::Relaxed);
+        // Unless somebody has looked since, or pushed a value that was not looked at.
+        let _ = self.next_ns.compare_exchange(before_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Pushes a value into the signal of this name. The next who asks looks at it; if somebody is looking just now,
-    /// whoever asks a second later.
+    /// Pushes a value into the signal of this name. The next who asks looks at it.
     ///
     /// # Errors
     /// [`ConfigError::Signal`] when there is no such signal, and those of [`Signal::push`].
@@ -131,22 +144,6 @@ impl Monitor {
 #[inline]
 fn is_beyond(time_ns: u64, now_ns: u64) -> bool {
     time_ns.wrapping_sub(now_ns) > HORIZON_NS
-}
-
-/// Held by the one who looks, also if that panics.
-struct Looking<'a>(&'a AtomicU32);
-
-impl<'a> Looking<'a> {
-    fn begin(looking: &'a AtomicU32) -> Option<Self> {
-        let begun = looking.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
-        begun.is_ok().then_some(Self(looking))
-    }
-}
-
-impl Drop for Looking<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
 }
 
 #[cfg(all(test, not(tidegate_loom)))]

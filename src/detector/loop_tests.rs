@@ -6,7 +6,7 @@ use crate::signal::Average;
 
 const STEP: Duration = Duration::from_millis(250);
 
-/// What came of the second half of an hour.
+/// What came of the second half of a hundred minutes.
 #[derive(Debug)]
 struct Outcome {
     /// The share of the CPU that was used, on average, and at the least moment.
@@ -19,7 +19,7 @@ struct Outcome {
 
 /// `offered`: work of each priority that arrives, in machines. What was let in is worked on for `service` steps.
 fn run(rule: Rule, service: u32, offered: [f64; PRIORITIES]) -> Outcome {
-    const STEPS: u32 = 4 * 4_000;
+    const STEPS: u32 = 4 * 6_000;
     let mut inside = VecDeque::new();
     let mut detector = Detector::new([("cpu".into(), rule)]);
     let mut average = Average::new(Duration::from_secs(1));

@@ -163,8 +163,12 @@ fn a_clock_that_goes_back_keeps_nothing() {
     bench.now_ns = 1;
     bench.look(known(0.2));
     assert_eq!((bench.overloaded(), bench.causes()), (false, vec![Cause::Entered, Cause::Silence]));
-    bench.detector.looked_ns = None;
-    assert!(bench.hold(10.0, 1.0).overloaded());
+
+    let mut bench = Bench::new(Rule::default());
+    bench.now_ns = 3_600 * 1_000 * MS;
+    bench.hold(2.0, 1.0).hold(20.0, 0.1);
+    bench.now_ns = 1;
+    assert!(bench.hold(7.0, 1.0).overloaded(), "it rests no hour");
 }
 
 #[test]
@@ -219,7 +223,8 @@ fn of_several_signals_the_worst_counts() {
     let pressure = look(3, all_high);
     assert_eq!(pressure.worst, Some(1));
     assert!((pressure.level - 0.9).abs() < 1e-9, "no mean, no sum: {pressure:?}");
-    let pressure = look(4, [Some(0.85), None, Some(0.1)]);
+    assert_eq!(look(4, [Some(0.97), Some(0.85), Some(0.1)]).worst, Some(0));
+    let pressure = look(5, [Some(0.85), None, Some(0.1)]);
     assert_eq!(pressure.worst, Some(0));
     assert!((pressure.level - 0.5).abs() < 1e-9, "{pressure:?}");
     assert_eq!(pressure.shares().share(Priority::Sheddable), 1.0);

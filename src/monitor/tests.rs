@@ -1,5 +1,5 @@
 use std::sync::atomic::AtomicU32 as Count;
-use std::sync::{Arc, Mutex as StdMutex, mpsc};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, mpsc};
 
 use super::*;
 use crate::clock::ManualClock;
@@ -45,6 +45,52 @@ fn what_is_pushed_sheds_the_least_important_until_it_has_passed() {
 }
 
 #[test]
+fn what_is_pushed_is_looked_at_at_once() {
+    let (monitor, clock) = (pushed(), ManualClock::new(7));
+    for value in [0.1, 0.2, 0.3] {
+        monitor.push("db", value, SECOND, &clock).unwrap();
+        monitor.sheds(Priority::Critical, &clock);
+        assert_eq!(monitor.detector().watched()[0].reading.value(), Some(value));
+    }
+}
+
+#[test]
+fn what_is_pushed_while_somebody_looks_is_looked_at_by_the_next() {
+    let own: Arc<OnceLock<Arc<Monitor>>> = Arc::default();
+    let inner = Arc::clone(&own);
+    let pushing = Signal::function("pushing", SECOND, move || {
+        inner.get().unwrap().push("db", 0.4, SECOND, &ManualClock::new(7)).unwrap();
+        Some(0.1)
+    });
+    // "db" is read before the other one pushes.
+    let monitor = Arc::new(Monitor::new([(Signal::pushed("db"), rule()), (pushing, rule())]));
+    own.set(Arc::clone(&monitor)).unwrap();
+    let clock = ManualClock::new(7);
+    for expected in [None, Some(0.4)] {
+        monitor.sheds(Priority::Critical, &clock);
+        assert_eq!(monitor.detector().watched()[0].reading.value(), expected);
+    }
+}
+
+#[test]
+fn a_reading_that_is_good_for_long_holds_like_any_other() {
+    let asked = Arc::new(Count::new(0));
+    let count = Arc::clone(&asked);
+    let answer = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        Some(1.0)
+    };
+    let monitor = Monitor::new([(Signal::function("long", 3_600 * SECOND, answer), rule())]);
+    let clock = ManualClock::new(7);
+    for _ in 0..=30 {
+        monitor.sheds(Priority::Critical, &clock);
+        clock.advance(100 * MS);
+    }
+    assert!(monitor.sheds(Priority::Sheddable, &clock));
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn no_silence_keeps_anybody_out() {
     let (monitor, clock) = (pushed(), ManualClock::new(7));
     hold(&monitor, &clock, 3, 1.0);
@@ -72,8 +118,8 @@ fn a_clock_that_goes_back_keeps_nobody_out() {
     assert!(!monitor.sheds(Priority::Sheddable, &clock));
 }
 
-/// A monitor whose signal waits to be told what to say, and the two ends of that.
-fn told() -> (Arc<Monitor>, mpsc::Receiver<()>, mpsc::Sender<f64>) {
+/// A signal that waits to be told what to say, and the two ends of that.
+fn told_signal() -> (Signal, mpsc::Receiver<()>, mpsc::Sender<f64>) {
     let (enter, entered) = mpsc::channel();
     let (tell, value) = mpsc::channel();
     let ends = StdMutex::new((enter, value));
@@ -82,29 +128,72 @@ fn told() -> (Arc<Monitor>, mpsc::Receiver<()>, mpsc::Sender<f64>) {
         ends.0.send(()).unwrap();
         ends.1.recv().ok()
     });
+    (signal, entered, tell)
+}
+
+fn told() -> (Arc<Monitor>, mpsc::Receiver<()>, mpsc::Sender<f64>) {
+    let (signal, entered, tell) = told_signal();
     (Arc::new(Monitor::new([(signal, rule())])), entered, tell)
 }
 
-#[test]
-fn a_source_that_hangs_keeps_nobody_out() {
+/// Makes it overloaded, and then has a thread hang in the next look, `later`.
+fn hang(later: Duration) -> (Arc<Monitor>, Arc<ManualClock>, impl FnOnce()) {
     let (monitor, entered, tell) = told();
     let clock = Arc::new(ManualClock::new(7));
     for _ in 0..6 {
         tell.send(1.0).unwrap();
-        monitor.look(&*clock);
+        monitor.sheds(Priority::Critical, &*clock);
         entered.recv().unwrap();
         clock.advance(500 * MS);
     }
-    let hanging = {
+    assert!(monitor.detector().watched()[0].overloaded);
+    clock.advance(u64::try_from(later.as_nanos()).unwrap());
+    let thread = {
         let (monitor, clock) = (Arc::clone(&monitor), Arc::clone(&clock));
-        std::thread::spawn(move || monitor.look(&*clock))
+        std::thread::spawn(move || monitor.sheds(Priority::Critical, &*clock))
     };
     entered.recv().unwrap();
-    assert!(monitor.sheds(Priority::Sheddable, &*clock), "for a while the look before counts");
-    clock.advance(HORIZON_NS / MS * MS);
+    let end = move || {
+        drop(tell);
+        thread.join().unwrap();
+    };
+    (monitor, clock, end)
+}
+
+#[test]
+fn a_source_that_hangs_keeps_nobody_out() {
+    let (monitor, clock, end) = hang(Duration::ZERO);
+    for _ in 0..100 {
+        assert!(monitor.sheds(Priority::Sheddable, &*clock), "for a while what it said last counts");
+        clock.advance(10 * MS);
+    }
+    clock.advance(1_000 * MS);
+    assert!(!monitor.sheds(Priority::Sheddable, &*clock), "then it is unknown");
+    end();
+}
+
+#[test]
+fn after_a_silence_who_comes_while_another_looks_is_let_in() {
+    let (monitor, clock, end) = hang(3_600 * SECOND);
     assert!(!monitor.sheds(Priority::Sheddable, &*clock));
+    assert!(monitor.detector().watched()[0].overloaded, "nobody has judged it yet");
+    end();
+}
+
+#[test]
+fn a_source_that_hangs_leaves_the_other_signals() {
+    let (hanging, entered, tell) = told_signal();
+    let monitor = Arc::new(Monitor::new([(hanging, rule()), (Signal::pushed("db"), rule())]));
+    let clock = Arc::new(ManualClock::new(7));
+    let thread = {
+        let (monitor, clock) = (Arc::clone(&monitor), Arc::clone(&clock));
+        std::thread::spawn(move || monitor.sheds(Priority::Critical, &*clock))
+    };
+    entered.recv().unwrap();
+    hold(&monitor, &clock, 3, 1.0);
+    assert!(monitor.sheds(Priority::Sheddable, &*clock));
     drop(tell);
-    hanging.join().unwrap();
+    thread.join().unwrap();
 }
 
 #[test]

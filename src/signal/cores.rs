@@ -123,6 +123,13 @@ mod tests {
     }
 
     #[test]
+    fn in_a_namespace_of_its_own_the_group_is_the_mount_point() {
+        let tree = Tree::version_two("/");
+        tree.write("sys/fs/cgroup/cpu.max", "150000 100000\n");
+        assert_eq!(cores_of(&tree), 1.5);
+    }
+
+    #[test]
     fn version_one() {
         let tree = Tree::version_one("/docker/abc");
         tree.write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "-1\n");

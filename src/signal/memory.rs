@@ -166,6 +166,8 @@ mod tests {
         tree.write("sys/fs/cgroup/pod/memory.current", format!("{}\n", GIGABYTE / 2 * 3));
         tree.write("sys/fs/cgroup/pod/memory.stat", "inactive_file 0\n");
         assert_eq!(read(&tree), Some(0.75), "its siblings fill the pod");
+        tree.write(&format!("{GROUP}/memory.current"), format!("{}\n", GIGABYTE / 8 * 7));
+        assert_eq!(read(&tree), Some(0.875), "or it fills its own");
     }
 
     #[test]

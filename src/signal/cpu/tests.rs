@@ -121,6 +121,8 @@ fn it_is_an_average_over_a_second_seeded_with_the_first() {
     assert_near(shares[1], 0.8);
     assert_near(shares[2], 0.8 * (-1.0f64).exp());
     assert_near(shares[3], 0.8 * (-1.25f64).exp());
+    let burst = after(&tree, &[(0.0, 0.0), (1.0, 4.0), (2.0, 4.0)]);
+    assert_near(burst[2], (-1.0f64).exp());
 }
 
 #[test]
