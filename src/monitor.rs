@@ -10,6 +10,22 @@
 //! signal says what it said last, then that it does not know, and the other signals say what they measure.
 //!
 //! The atomics order nothing: each stands for itself, and what a word of shares rests on is in it.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tidegate::detector::Rule;
+//! use tidegate::monitor::Monitor;
+//! use tidegate::signal::{Cpu, Signal};
+//! use tidegate::{MonotonicClock, Priority};
+//!
+//! let monitor = Monitor::new([
+//!     (Signal::new("cpu", Cpu::new), Rule::default()),
+//!     (Signal::pushed("db"), Rule::new(0.8, 0.6, 1.0)?),
+//! ]);
+//! monitor.push("db", 0.95, Duration::from_secs(5), &MonotonicClock)?;
+//! assert!(!monitor.sheds(Priority::Sheddable, &MonotonicClock), "it has not held for long enough");
+//! # Ok::<(), tidegate::ConfigError>(())
+//! ```
 
 use std::time::Duration;
 
