@@ -80,13 +80,13 @@ fn a_reading_that_is_good_for_long_holds_like_any_other() {
         count.fetch_add(1, Ordering::Relaxed);
         Some(1.0)
     };
-    let monitor = Monitor::new([(Signal::function("long", 3_600 * SECOND, answer), rule())]);
+    let monitor = Monitor::new([(Signal::function("long", 4 * SECOND, answer), rule())]);
     let clock = ManualClock::new(7);
-    for _ in 0..=30 {
+    for _ in 0..=20 {
         monitor.sheds(Priority::Critical, &clock);
         clock.advance(100 * MS);
     }
-    assert!(monitor.sheds(Priority::Sheddable, &clock));
+    assert!(monitor.detector().watched()[0].overloaded);
     assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
@@ -214,6 +214,10 @@ fn nobody_looks_before_it_is_time() {
     assert_eq!(asked.load(Ordering::Relaxed), 40, "ten seconds by quarters");
     let reports: Vec<_> = monitor.reports(clock.now_ns()).collect();
     assert_eq!((reports.len(), reports[0].reads), (1, 40));
+    clock.advance(1_000 * MS);
+    let moved_on = monitor.next_ns.load(Ordering::Relaxed) - 1;
+    monitor.look_if_first(moved_on, clock.now_ns(), &clock);
+    assert_eq!(asked.load(Ordering::Relaxed), 40, "somebody else was first");
 }
 
 #[test]
