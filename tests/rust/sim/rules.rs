@@ -80,9 +80,11 @@ fn numbers_that_are_none() {
     }
 }
 
+type Put = fn(&mut Scenario);
+
 #[test]
 fn values_that_have_no_use() {
-    let others: [(&str, fn(&mut Scenario)); 14] = [
+    let others: [(&str, Put); 14] = [
         ("duration", |scenario| scenario.duration = Duration::ZERO),
         ("duration", |scenario| scenario.duration = LONG),
         ("interval", |scenario| scenario.interval = Duration::ZERO),
