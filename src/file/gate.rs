@@ -22,9 +22,7 @@ impl GateTable {
     pub(crate) fn read(table: &Table<'_>) -> Option<Self> {
         let limit = table.need("limit", limit);
         let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
-        if let Some(limit) = limit
-            && let Err(error) = Control::new(limit, thresholds)
-        {
+        if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds)) {
             table.refuse(format_args!("thresholds: {error}"));
         }
         Some(Self {

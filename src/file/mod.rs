@@ -5,3 +5,5 @@ mod gate;
 
 pub(crate) use classifier::classifier;
 pub(crate) use gate::GateTable;
+#[cfg(feature = "sim")]
+pub(crate) use gate::priority;
