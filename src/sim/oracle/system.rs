@@ -10,8 +10,8 @@ pub const MAX_ORACLE_LIMIT: u32 = 1_000_000;
 /// The largest rate, load or slowdown of an oracle.
 pub const MAX_AMOUNT: f64 = 1e9;
 
-/// The smallest speed of a database's lone query.
-const MIN_SPEED: f64 = 1e-9;
+/// The smallest rate or load but 0.
+const MIN_AMOUNT: f64 = 1e-9;
 
 /// A gate in front of something whose behaviour is known, where the share that it sheds is known, too.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl Oracle {
     /// [`OracleError`] where a number is outside its range.
     pub fn erlang_b(limit: i64, offered: f64) -> Result<Self, OracleError> {
         let limit = checked_limit("limit", limit)?;
-        let offered = [0.0, amount("offered", offered)?, 0.0, 0.0];
+        let offered = [0.0, load("offered", offered)?, 0.0, 0.0];
         Ok(Self { limit, thresholds: [limit; 4], offered, speed: STEADY, kind: Kind::ErlangB })
     }
 
@@ -70,16 +70,14 @@ impl Oracle {
         sigma: f64,
         kappa: f64,
     ) -> Result<Self, OracleError> {
-        if !(MIN_SPEED..=MAX_AMOUNT).contains(&lambda) {
-            let rule = format!("a number from {MIN_SPEED:e} to {MAX_AMOUNT:e}");
-            return Err(OracleError { name: "lambda", rule, got: lambda.to_string() });
-        }
         let limit = checked_limit("limit", limit)?;
-        let (sigma, kappa) = (amount("sigma", sigma)?, amount("kappa", kappa)?);
+        let offered = [0.0, load("rate", rate)?, 0.0, 0.0];
+        let lambda = within("lambda", MIN_AMOUNT, lambda)?;
+        let (sigma, kappa) = (within("sigma", 0.0, sigma)?, within("kappa", 0.0, kappa)?);
         Ok(Self {
             limit,
             thresholds: [limit; 4],
-            offered: [0.0, amount("rate", rate)?, 0.0, 0.0],
+            offered,
             speed: Speed { lambda, sigma, kappa },
             kind: Kind::Degrading,
         })
@@ -103,7 +101,7 @@ impl Oracle {
             return Err(OracleError { name: "thresholds", rule, got });
         }
         for offered in offered {
-            amount("each of offered", offered)?;
+            load("each of offered", offered)?;
         }
         Ok(Self { limit, thresholds: checked, offered, speed: STEADY, kind: Kind::Thresholds })
     }
@@ -138,6 +136,10 @@ impl Oracle {
     /// The priorities whose shares are the answer.
     pub(super) fn asked(&self) -> impl Iterator<Item = usize> + use<> {
         if self.by_priority() { 0..4 } else { 1..2 }
+    }
+
+    pub(super) fn slows_down(&self) -> bool {
+        self.kind == Kind::Degrading
     }
 
     /// The mean time that one alone takes.
@@ -182,11 +184,19 @@ fn checked_limit(name: &'static str, limit: i64) -> Result<u32, OracleError> {
     })
 }
 
-fn amount(name: &'static str, amount: f64) -> Result<f64, OracleError> {
-    if (0.0..=MAX_AMOUNT).contains(&amount) {
+fn load(name: &'static str, load: f64) -> Result<f64, OracleError> {
+    if load == 0.0 {
+        return Ok(0.0);
+    }
+    within(name, MIN_AMOUNT, load).map_err(|fault| OracleError { rule: format!("0 or {}", fault.rule), ..fault })
+}
+
+fn within(name: &'static str, least: f64, amount: f64) -> Result<f64, OracleError> {
+    if (least..=MAX_AMOUNT).contains(&amount) {
         return Ok(amount);
     }
-    Err(OracleError { name, rule: format!("a number from 0 to {MAX_AMOUNT:e}"), got: amount.to_string() })
+    let rule = format!("a number from {least:e} to {MAX_AMOUNT:e}").replace("0e0", "0");
+    Err(OracleError { name, rule, got: amount.to_string() })
 }
 
 #[cfg(test)]
@@ -279,12 +289,13 @@ mod tests {
         );
         for bad in [-1.0, f64::NAN, f64::INFINITY, 1e10] {
             let rule = format!("must be a number from 0 to 1e9, got {bad}");
-            assert_eq!(refused(Oracle::erlang_b(1, bad)), format!("offered {rule}"));
+            let load = format!("must be 0 or a number from 1e-9 to 1e9, got {bad}");
+            assert_eq!(refused(Oracle::erlang_b(1, bad)), format!("offered {load}"));
             assert_eq!(refused(Oracle::degrading(1.0, 1, 1.0, bad, 0.0)), format!("sigma {rule}"));
             assert_eq!(refused(Oracle::degrading(1.0, 1, 1.0, 0.0, bad)), format!("kappa {rule}"));
-            assert_eq!(refused(Oracle::degrading(bad, 1, 1.0, 0.0, 0.0)), format!("rate {rule}"));
+            assert_eq!(refused(Oracle::degrading(bad, 1, 1.0, 0.0, 0.0)), format!("rate {load}"));
             let last = Oracle::thresholds(1, [1; 4], [0.0, 0.0, 0.0, bad]);
-            assert_eq!(refused(last), format!("each of offered {rule}"));
+            assert_eq!(refused(last), format!("each of offered {load}"));
         }
         assert_eq!(
             refused(Oracle::degrading(1.0, 1, 0.0, 0.0, 0.0)),
