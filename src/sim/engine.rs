@@ -28,9 +28,8 @@ use crate::priority::Priority;
 const MOST_INSIDE: usize = 4_000_000;
 
 pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Report, ScenarioError> {
-    let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
-    let mut engine = Engine::new(scenario, seed, door);
-    engine.run()?;
+    let mut engine = Engine::new(scenario, seed)?;
+    engine.until(nanos(scenario.duration))?;
     Ok(engine.report(seed))
 }
 
@@ -84,7 +83,7 @@ enum Next {
 }
 
 #[derive(Debug)]
-struct Engine<'s> {
+pub(super) struct Engine<'s> {
     scenario: &'s Scenario,
     door: Door,
     streams: Streams,
@@ -105,7 +104,8 @@ struct Engine<'s> {
 }
 
 impl<'s> Engine<'s> {
-    fn new(scenario: &'s Scenario, seed: u64, door: Door) -> Self {
+    pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
+        let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
         let service = &scenario.service;
         let pace = Pace { alone: service.lambda / 1e9, sigma: service.sigma, kappa: service.kappa };
         let mut steps: Vec<_> =
@@ -133,13 +133,21 @@ impl<'s> Engine<'s> {
             now_ns: 0,
         };
         engine.draw_arrival();
-        engine
+        Ok(engine)
     }
 
-    fn run(&mut self) -> Result<(), ScenarioError> {
+    pub(super) fn gate(&self) -> Option<&crate::Gate> {
+        self.door.gate()
+    }
+
+    /// All that happens up to a moment, at most the end of the scenario's time, which is passed only once.
+    pub(super) fn until(&mut self, until_ns: u64) -> Result<(), ScenarioError> {
         let end_ns = nanos(self.scenario.duration);
         loop {
             let (at_ns, next) = self.next();
+            if at_ns > until_ns {
+                return Ok(());
+            }
             self.now_ns = at_ns;
             self.door.set_clock(at_ns);
             self.events += 1;
