@@ -6,6 +6,7 @@ mod door;
 mod engine;
 pub mod oracle;
 mod pool;
+mod read;
 mod recorder;
 mod report;
 mod requests;
