@@ -27,10 +27,24 @@ use crate::priority::Priority;
 /// The most requests inside, or about to come again: some hundred megabytes.
 const MOST_INSIDE: usize = 4_000_000;
 
-pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Report, ScenarioError> {
+/// A run is taken in so many steps: between two it can be ended.
+const STEPS: u64 = 2_000;
+
+pub(super) fn run(
+    scenario: &Scenario,
+    seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<Report>, ScenarioError> {
     let mut engine = Engine::new(scenario, seed)?;
-    engine.until(nanos(scenario.duration))?;
-    Ok(engine.report(seed))
+    let end_ns = nanos(scenario.duration);
+    for step in 1..STEPS {
+        engine.until(end_ns / STEPS * step)?;
+        if !go_on() {
+            return Ok(None);
+        }
+    }
+    engine.until(end_ns)?;
+    Ok(Some(engine.report(seed)))
 }
 
 /// A retry that will be made.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidegate import Priority
 from tidegate._errors import ConfigError
 from tidegate.cli.common import importable, refuse_one_file, target, terminable, write_json
 
@@ -29,6 +31,7 @@ _ORACLES = {
     "thresholds": ("limit", "thresholds", "offered"),
 }
 _OF_ORACLES = ("limit", "offered", "rate", "lambda", "sigma", "kappa", "thresholds")
+Number = TypeVar("Number", int, float)
 _SERVICES = ("exponential", "deterministic", "lognormal", "hyperexponential")
 
 
@@ -176,22 +179,23 @@ def _like(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def _oracle(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tidegate import _native
 
-    numbers = {name: getattr(args, name) for name in _ORACLES[args.oracle]}
-    several = args.oracle == "thresholds"
-    if "offered" in numbers:
-        numbers["offered"] = _as_many(parser, "offered", numbers["offered"], 4 if several else 1)
-    if several:
-        numbers["thresholds"] = _as_many(parser, "thresholds", numbers["thresholds"], 4)
+    common = {"service": args.service or "exponential", "seed": args.seed}
+    entry = {"dry_run": args.dry_run, "bare": args.bare}
     with target(args.json, parser) as json_file, terminable():
         try:
-            text, note = _native.oracle(
-                args.oracle,
-                numbers,
-                service=args.service or "exponential",
-                seed=args.seed,
-                dry_run=args.dry_run,
-                bare=args.bare,
-            )
+            match args.oracle:
+                case "erlang-b":
+                    (offered,) = _as_many(parser, "offered", args.offered, 1)
+                    text, note = _native.oracle_erlang_b(args.limit, offered, **common, **entry)
+                case "degrading":
+                    speed = (getattr(args, "lambda"), args.sigma, args.kappa)
+                    text, note = _native.oracle_degrading(args.rate, args.limit, *speed, **common)
+                case _:
+                    thresholds = _as_many(parser, "thresholds", args.thresholds, 4)
+                    offered = _as_many(parser, "offered", args.offered, 4)
+                    text, note = _native.oracle_thresholds(
+                        args.limit, thresholds, offered, **common, **entry
+                    )
         except ConfigError as error:
             parser.error(str(error))
         found = json.loads(text)
@@ -204,30 +208,20 @@ def _oracle(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 0
 
 
-def _as_many(
-    parser: argparse.ArgumentParser, name: str, numbers: list[float] | list[int], count: int
-) -> list[float] | list[int]:
+def _as_many(parser: argparse.ArgumentParser, name: str, numbers: list[Number], count: int) -> list[Number]:
     if len(numbers) != count:
         wanted = "one number" if count == 1 else f"{count} numbers, one for each priority"
         parser.error(f"--{name} must be {wanted}, got {','.join(str(number) for number in numbers)}")
     return numbers
 
 
-def _say(found: dict[str, object]) -> None:
-    def each(key: str) -> list[float]:
-        value = found[key]
-        return value if isinstance(value, list) else [value]  # type: ignore[list-item]
-
-    from tidegate import Priority
-
-    names = list(Priority) if isinstance(found["expected"], list) else ["all"]
-    rows = zip(names, each("expected"), each("simulated"), each("stderr"), strict=True)
+def _say(found: dict[str, Any]) -> None:
+    each = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
+    names = [priority.value for priority in Priority] if len(each["expected"]) > 1 else ["all"]
+    rows = zip(names, each["expected"], each["simulated"], each["stderr"], strict=True)
     for name, expected, simulated, error in rows:
-        off = (simulated - expected) / error
-        print(
-            f"{name}: {simulated:.6f} shed, {expected:.6f} expected: "
-            f"{off:+.1f} standard errors of {error:.6f}"
-        )
+        off = f"{(simulated - expected) / error:+.1f} standard errors of {error:.6f}"
+        print(f"{name}: {simulated:.6f} shed, {expected:.6f} expected: {off}")
     print(f"{found['n']} arrivals")
 
 
@@ -241,15 +235,14 @@ def _seed(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+    if re.fullmatch(r"-?[0-9]{1,18}", text) is None:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 18 digits, got {text!r}")
+    return int(text)
 
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(text.replace("_", " "))  # 1_000 is Python's, not a number that people write
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
 
