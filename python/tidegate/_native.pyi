@@ -360,8 +360,8 @@ def oracle_degrading(
 ) -> tuple[str, str | None]: ...
 def oracle_thresholds(
     limit: int,
-    thresholds: Sequence[int],
-    offered: Sequence[float],
+    thresholds: list[int],
+    offered: list[float],
     /,
     *,
     service: str = "exponential",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,14 +17,15 @@ from tidegate._errors import ConfigError
 from tidegate.cli.common import importable, refuse_one_file, target, terminable, write_json
 
 if TYPE_CHECKING:
+    from tidegate.report.origin import Origin
     from tidegate.report.page import Page
 
 SUMMARY = "play a scenario through the real gate, in virtual time"
 DESCRIPTION = """
-Run a scenario from a TOML file: who comes, which gate they meet, what serves them and what they do then. Or, with
---oracle, compare what the gate sheds with what queueing theory says. Or, with --like, predict a demo's figures
-from what the demo measured of the database alone. Exit code 0: it ran; 1: the file cannot be used, or --like's
-prediction is off; 2: usage.
+Run a scenario from a TOML file: who comes, which gate they meet, what serves them and what they do then.
+Or, with --oracle, compare what the gate sheds with what queueing theory says. Or, with --like, predict a
+demo's figures from what the demo measured of the database alone. Exit code 0: it ran; 1: the file cannot be
+used, or --like's prediction is off; 2: usage.
 """
 
 _ORACLES = {
@@ -37,12 +40,19 @@ _SERVICES = ("exponential", "deterministic", "lognormal", "hyperexponential")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tidegate simulate`."""
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO.toml", help="what to run; - for standard input")
+    parser.add_argument(
+        "scenario", nargs="?", metavar="SCENARIO.toml", help="what to run; - for standard input"
+    )
     parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of everything left to chance (1)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")
-    parser.add_argument("--html", metavar="FILE", help="write a page with charts there too; it needs no network")
     parser.add_argument(
-        "--like", type=Path, metavar="DEMO.json", help="what `tidegate demo --json` wrote, instead of a scenario"
+        "--html", metavar="FILE", help="write a page with charts there too; it needs no network"
+    )
+    parser.add_argument(
+        "--like",
+        type=Path,
+        metavar="DEMO.json",
+        help="what `tidegate demo --json` wrote, instead of a scenario",
     )
     oracle = parser.add_argument_group("against queueing theory, instead of a scenario")
     oracle.add_argument("--oracle", choices=tuple(_ORACLES), help="which system")
@@ -53,14 +63,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A",
         help="arrival rate times mean service; with thresholds four, the most important priority first",
     )
-    oracle.add_argument("--thresholds", type=_wholes, metavar="A,B,C,D", help="in whole weights, from the limit down")
+    oracle.add_argument(
+        "--thresholds", type=_wholes, metavar="A,B,C,D", help="in whole weights, from the limit down"
+    )
     oracle.add_argument("--rate", type=_number, metavar="R", help="arrivals a minute (degrading)")
-    oracle.add_argument("--lambda", type=_number, metavar="L", help="answers a minute of one alone (degrading)")
+    oracle.add_argument(
+        "--lambda", type=_number, metavar="L", help="answers a minute of one alone (degrading)"
+    )
     oracle.add_argument("--sigma", type=_number, metavar="S", help="slowdown by contention (degrading)")
     oracle.add_argument("--kappa", type=_number, metavar="K", help="slowdown by pairs (degrading)")
     oracle.add_argument("--service", choices=_SERVICES, help="how service times vary (exponential)")
     oracle.add_argument("--dry-run", action="store_true", help="count what would be shed, shed nothing")
-    oracle.add_argument("--bare", action="store_true", help="enter by `with gate:` rather than by permits (dry run)")
+    oracle.add_argument(
+        "--bare", action="store_true", help="enter by `with gate:` rather than by permits (dry run)"
+    )
 
 
 def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -126,7 +142,9 @@ def _scenario(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print(f"tidegate simulate: cannot read {name}: {error.strerror}", file=sys.stderr)
         return 1
     except UnicodeDecodeError as error:
-        print(f"tidegate simulate: {name} is not UTF-8: {error.reason} at byte {error.start}", file=sys.stderr)
+        print(
+            f"tidegate simulate: {name} is not UTF-8: {error.reason} at byte {error.start}", file=sys.stderr
+        )
         return 1
     with target(args.json, parser) as json_file, target(args.html, parser) as html_file, terminable():
         try:
@@ -139,14 +157,12 @@ def _scenario(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             write_json(json_file, {**report, "verdict": verdict.sentence})
         if html_file is not None:
             command = ["simulate", args.scenario, "--seed", str(args.seed)]
-            html_file.write(_page(lambda origin: html.as_page(report, verdict, origin), command))
+            html_file.write(_page(partial(html.as_page, report, verdict), command))
     show.show(Console(stderr="-" in (args.json, args.html)), report, verdict)
     return 0
 
 
-def _page(page: Callable[..., Page], command: list[str]) -> str:
-    import shlex
-
+def _page(page: Callable[[Origin], Page], command: list[str]) -> str:
     from tidegate.report.origin import Origin
     from tidegate.report.page import render
 
@@ -179,22 +195,31 @@ def _like(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def _oracle(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tidegate import _native
 
-    common = {"service": args.service or "exponential", "seed": args.seed}
-    entry = {"dry_run": args.dry_run, "bare": args.bare}
+    service, seed, dry_run, bare = args.service or "exponential", args.seed, args.dry_run, args.bare
     with target(args.json, parser) as json_file, terminable():
         try:
             match args.oracle:
                 case "erlang-b":
                     (offered,) = _as_many(parser, "offered", args.offered, 1)
-                    text, note = _native.oracle_erlang_b(args.limit, offered, **common, **entry)
+                    text, note = _native.oracle_erlang_b(
+                        args.limit, offered, service=service, seed=seed, dry_run=dry_run, bare=bare
+                    )
                 case "degrading":
                     speed = (getattr(args, "lambda"), args.sigma, args.kappa)
-                    text, note = _native.oracle_degrading(args.rate, args.limit, *speed, **common)
+                    text, note = _native.oracle_degrading(
+                        args.rate, args.limit, *speed, service=service, seed=seed
+                    )
                 case _:
                     thresholds = _as_many(parser, "thresholds", args.thresholds, 4)
                     offered = _as_many(parser, "offered", args.offered, 4)
                     text, note = _native.oracle_thresholds(
-                        args.limit, thresholds, offered, **common, **entry
+                        args.limit,
+                        thresholds,
+                        offered,
+                        service=service,
+                        seed=seed,
+                        dry_run=dry_run,
+                        bare=bare,
                     )
         except ConfigError as error:
             parser.error(str(error))
@@ -216,9 +241,12 @@ def _as_many(parser: argparse.ArgumentParser, name: str, numbers: list[Number], 
 
 
 def _say(found: dict[str, Any]) -> None:
-    each = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
-    names = [priority.value for priority in Priority] if len(each["expected"]) > 1 else ["all"]
-    rows = zip(names, each["expected"], each["simulated"], each["stderr"], strict=True)
+    several = isinstance(found["expected"], list)
+    rows: list[tuple[str, float, float, float]] = (
+        list(zip(Priority, found["expected"], found["simulated"], found["stderr"], strict=True))
+        if several
+        else [("all", found["expected"], found["simulated"], found["stderr"])]
+    )
     for name, expected, simulated, error in rows:
         off = f"{(simulated - expected) / error:+.1f} standard errors of {error:.6f}"
         print(f"{name}: {simulated:.6f} shed, {expected:.6f} expected: {off}")
