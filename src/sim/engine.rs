@@ -19,6 +19,7 @@ use super::requests::{Attempt, Key, Place, Request, Requests};
 use super::rules::{ScenarioError, nanos};
 use super::scenario::Scenario;
 use super::service::{Change, Dependency};
+use super::sizes::Sampler;
 use super::streams::Streams;
 use super::tally::seconds;
 use crate::outcome::Outcome;
@@ -103,6 +104,7 @@ pub(super) struct Engine<'s> {
     streams: Streams,
     source: Source<'s>,
     draw: Draw,
+    sizes: Sampler,
     arrival_ns: u64,
     requests: Requests,
     service: Pool,
@@ -134,9 +136,10 @@ impl<'s> Engine<'s> {
             streams: Streams::new(seed),
             source: Source::new(&scenario.arrivals.schedule),
             draw: Draw::new(&scenario.arrivals.mix),
+            sizes: service.sizes.sampler(),
             arrival_ns: 0,
             requests: Requests::default(),
-            service: Pool::new(pace, service.servers, Place::Service),
+            service: Pool::new(Place::Service, pace, service.servers),
             dependency,
             steps,
             timeouts: VecDeque::new(),
@@ -240,7 +243,7 @@ impl<'s> Engine<'s> {
         self.draw_arrival();
         // Drawn whether it gets in or not, so that the next one is the same whatever the gate says.
         let class = self.draw.class(&mut self.streams.mix);
-        let size = self.scenario.service.sizes.draw(&mut self.streams.sizes);
+        let size = self.sizes.draw(&mut self.streams.sizes);
         let size = size * self.scenario.arrivals.mix[class].size;
         #[allow(clippy::cast_possible_truncation)] // few classes
         let class = class as u32;
@@ -400,5 +403,5 @@ fn dependency_pool(dependency: &Dependency, steps: &mut Vec<(u64, Step)>) -> Poo
     steps.extend(
         dependency.changes.iter().map(|change| (nanos(change.at), Step::Dependency(pace(change.time)))),
     );
-    Pool::new(Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0 }, None, Place::Dependency)
+    Pool::new(Place::Dependency, Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0 }, None)
 }

@@ -154,6 +154,7 @@ impl Scenario {
     }
 }
 
+#[allow(clippy::ref_option)] // serde's
 fn gate<S: Serializer>(builder: &Option<GateBuilder>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Written {
