@@ -140,8 +140,8 @@ LEADS = {
     "A database that degrades": "Queries that slow each other down by the universal scalability law: a "
     "state-dependent shared processor, exact for any sizes.",
     "Thresholds": "Four priorities in one gate: a birth-death chain, exact for exponential service.",
-    "Dry run": "Dry run lets everybody in, and counts as would-be sheds what enforcement would have shed. With "
-    "permits that is exact for any service times, by bare entries (`--bare`) for exponential ones.",
+    "Dry run": "Dry run lets everybody in, and counts as would-be sheds what enforcement would have shed. "
+    "With permits that is exact for any service times, by bare entries (`--bare`) for exponential ones.",
 }
 
 
@@ -150,7 +150,8 @@ def section(title: str, outcomes: Sequence[Outcome]) -> list[str]:
     several = len(outcomes[0].expected) > 1
     found = [f"## {title}", "", LEADS[title], ""]
     found += [
-        f"| command |{' priority |' if several else ''} expected | simulated | error, % | off by, errors | arrivals | |",
+        f"| command |{' priority |' if several else ''} expected | simulated | error, % | off by, errors "
+        "| arrivals | |",
         f"|---|{'---|' if several else ''}---|---|---|---|---|---|",
     ]
     for outcome in outcomes:
@@ -173,11 +174,11 @@ def page(outcomes: Sequence[Outcome], cases: Sequence[Case]) -> str:
     text = [
         "# Proof",
         "",
-        "Written by `make proof`. The simulator drives the gate that ships, on a manual clock; here is what it",
-        "sheds beside what it must shed. A line passes where theory lies within three standard errors of the",
-        "simulation, and these are at most 1.67 % of the share, so that one that is 5 % off would be noticed",
-        "(6.67 % below a share of 0.005). Errors are from batch means. Seeds are fixed, so that the page comes",
-        "out the same again.",
+        "Written by `make proof`. The simulator drives the gate that ships, on a manual clock; here is what",
+        "it sheds beside what it must shed. A line passes where theory lies within three standard errors of",
+        "the simulation, and these are at most 1.67 % of the share, so that one that is 5 % off would be",
+        "noticed (6.67 % below a share of 0.005). Errors are from batch means. Seeds are fixed, so that the",
+        "page comes out the same again.",
         "",
         _spread([distance for outcome in outcomes for distance in outcome.distances]),
         "",
@@ -191,8 +192,8 @@ def _spread(distances: Sequence[float]) -> str:
     within = [sum(abs(distance) <= bound for distance in distances) for bound in (1, 2, 3)]
     shares = ", ".join(f"{100 * count / len(distances):.0f} %" for count in within)
     return (
-        f"Of {len(distances)} shares {shares} lie within one, two and three standard errors of theory, where 68, 95 and "
-        f"99.7 % were to be expected; on average they are off by {mean(distances):+.2f} standard errors."
+        f"Of {len(distances)} shares {shares} lie within one, two and three standard errors of theory, "
+        f"where 68, 95 and 99.7 % were to be expected; on average they are off by {mean(distances):+.2f} standard errors."
     )
 
 

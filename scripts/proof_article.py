@@ -1,7 +1,7 @@
 """The simulator against the article minute by minute, as part of `make proof`.
 
-tests/oracles/article.json is of an independent program, with other random numbers: for each case and minute it
-has means over sixty seeds.
+tests/oracles/article.json is of an independent program, with other random numbers: for each case and minute
+it has means over sixty seeds.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _minute(there: dict[str, float], points: Sequence[dict[str, Any]], rate: flo
     offered = mean(point["offered"] for point in points)
     shed = sum(point["shed"] for point in points) / (offered * len(points))
     residuals = [shed + (point["shed"] - shed * point["offered"]) / offered for point in points]
-    # Their spread is known of the errors alone. Ours stands in for theirs of the sheds, and of the good answers,
-    # whose spread is at least the errors', of as many outcomes as there are arrivals.
+    # Their spread is known of the errors alone. Ours stands in for theirs of the sheds, and of the good
+    # answers, whose spread is at least the errors', of as many outcomes as there are arrivals.
     spread = max(variance(good), (there["sd"] * rate) ** 2)
     return {
         "error": _compare(errors, there["error"], there["sd"] ** 2, 5e-5),
@@ -101,9 +101,9 @@ def section(cases: Sequence[Case]) -> list[str]:
     found = [
         "## The article's collapse",
         "",
-        "Each case of `tests/oracles/article.json`, which an independent program simulated with 60 seeds: ours",
-        f"are the seeds {SEEDS[0]} to {SEEDS[-1]}. For each of the 30 minutes, the distance of the two means in",
-        "standard errors of their difference; here are the largest, with their minutes. A few of so many",
+        "Each case of `tests/oracles/article.json`, which an independent program simulated with 60 seeds:",
+        f"ours are the seeds {SEEDS[0]} to {SEEDS[-1]}. For each of the 30 minutes, the distance of the two means",
+        "in standard errors of their difference; here are the largest, with their minutes. A few of so many",
         "comparisons come near 3 by chance. To repeat a line: `make proof ARGS='--only \"article: NAME\"'`.",
         "",
         "| case | errors | sheds | good answers | |",
