@@ -19,8 +19,12 @@ __all__ = [
     "Stats",
     "Subscription",
     "Throttle",
+    "oracle_degrading",
+    "oracle_erlang_b",
+    "oracle_thresholds",
     "priority_from",
     "read_priority_from",
+    "simulate",
     "sums_here",
     "sums_in",
 ]
