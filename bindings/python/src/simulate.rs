@@ -123,7 +123,7 @@ impl Signals {
     fn look(&mut self) -> bool {
         if self.looked.elapsed() >= SIGNAL_CHECK {
             self.looked = Instant::now();
-            self.found = Python::attach(|py| py.check_signals());
+            self.found = Python::attach(Python::check_signals);
         }
         self.found.is_ok()
     }

@@ -129,6 +129,7 @@ fn visits(oracle: &Oracle) -> [f64; 4] {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // what is exact
 mod tests {
     use super::*;
 
