@@ -58,9 +58,10 @@ impl Plan {
         let (chain, expected) = (oracle.chain(), oracle.expected());
         let visits = visits(oracle);
         let rate: f64 = oracle.offered.iter().chain(&visits).sum();
-        // Exponential service is memoryless, so that the number inside is all that the past leaves behind.
-        let alone = if service == Service::Exponential { 0.0 } else { oracle.alone() };
-        let felt = chain.relaxation().max(alone) * service.persistence();
+        // Exponential service is memoryless, so that the number inside is all that the past leaves behind. Of
+        // others those inside are left, too. (Where nobody is let in there is no mean stay, and `max` ignores it.)
+        let stay = if service == Service::Exponential { 0.0 } else { oracle.latency() };
+        let felt = chain.relaxation().max(stay) * service.persistence();
         let mut wanted = FEWEST_ARRIVALS / rate;
         let (mut bursts, mut targets) = ([1.0; 4], [f64::INFINITY; 4]);
         for level in oracle.asked() {
