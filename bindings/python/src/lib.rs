@@ -6,6 +6,7 @@
 
 mod admission;
 mod arguments;
+mod capacity;
 mod clock;
 mod context;
 mod door;
@@ -29,6 +30,8 @@ mod throttle;
 mod _native {
     #[pymodule_export]
     use super::admission::Admission;
+    #[pymodule_export]
+    use super::capacity::{UslFit, fit_usl};
     #[pymodule_export]
     use super::clock::ManualClock;
     #[pymodule_export]

@@ -36,6 +36,31 @@ class Arrival:
     """How long they pause before each retry, as a fraction of how long they waited in vain."""
 
 
+def users(
+    load: float,
+    best_per_s: float,
+    seconds: float,
+    *,
+    seed: int,
+    trace: Sequence[float] | None = None,
+    occasion: int = 0,
+) -> list[Arrival]:
+    """The users of one window: they depend on nothing else, so that whoever asks again gets the same.
+
+    Args:
+        load: How many come, as a multiple of `best_per_s`.
+        best_per_s: How many the database can answer.
+        seconds: How long they come.
+        seed: Of all chance.
+        trace: Arrival times to follow. None: Poisson arrivals.
+        occasion: Which of the windows at this load.
+    """
+    rng = random.Random(f"{seed} {float(load)} {occasion}")  # noqa: S311
+    per_s = load * best_per_s
+    times = poisson(per_s, seconds, rng) if trace is None else segment(trace, per_s, seconds, rng)
+    return populate(times, rng)
+
+
 def populate(times: Iterable[float], rng: random.Random) -> list[Arrival]:
     """A user for each arrival time."""
     return [
