@@ -17,6 +17,9 @@ from tidegate.demo.corpus import CONVERSATIONS
 ESSENTIAL_SHARE = 0.1
 MAX_RETRIES = 2
 
+# Of how long they waited in vain.
+PAUSES = (0.1, 0.5)
+
 _SHIPPED_TRACE = "azure-llm-conv-thinned.csv"
 
 
@@ -68,7 +71,7 @@ def populate(times: Iterable[float], rng: random.Random) -> list[Arrival]:
             at=at,
             conversation=rng.randrange(CONVERSATIONS),
             essential=rng.random() < ESSENTIAL_SHARE,
-            pauses=tuple(rng.uniform(0.1, 0.5) for _ in range(MAX_RETRIES)),
+            pauses=tuple(rng.uniform(*PAUSES) for _ in range(MAX_RETRIES)),
         )
         for at in times
     ]

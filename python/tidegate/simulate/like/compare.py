@@ -1,0 +1,155 @@
+"""A demo and its simulation, side by side, and what differs in words.
+
+Nothing of the model is set by a cell: it is fitted to the curve of the bare database alone. So a difference is
+news about what the model does not know, and no failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidegate.demo.doors import UNLIMITED
+from tidegate.simulate.like.causes import CAUSES, Cause, cause_of
+from tidegate.simulate.like.figures import ERRORS, GOODPUT, KINDS, Kind
+from tidegate.simulate.like.measured import Demo, LikeError
+from tidegate.simulate.like.model import Model
+from tidegate.simulate.like.predict import Prediction, Simulate, predict
+from tidegate.simulate.like.scenarios import Cell, cells, left_out
+
+# What chance has left to say, once the users' moments are the demo's, is little: who is essential, how long who
+# waited in vain pauses.
+RUNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A cell of the demo, and what was predicted of it."""
+
+    cell: Cell
+    predicted: Prediction
+
+    def figures(self) -> Iterator[tuple[Kind, float, float, bool]]:
+        """Predicted and measured, where both are, and whether they differ."""
+        for kind in KINDS:
+            measured, predicted = kind.measured(self.cell.measured), kind.predicted(self.predicted)
+            if measured is not None and predicted is not None:
+                yield kind, predicted.mean, measured, kind.differs(measured, predicted)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure that was not as predicted."""
+
+    load: float
+    arm: str
+    kind: Kind
+    predicted: float
+    measured: float
+    cause: Cause
+
+    @property
+    def sentence(self) -> str:
+        """It, said plainly."""
+        return (
+            f"{self.arm} at {self.load:g}x: predicted {self.kind.say(self.predicted)}, "
+            f"measured {self.kind.write(self.measured)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All of it."""
+
+    demo: Demo
+    model: Model
+    seed: int
+    pairs: Sequence[Pair]
+    differences: Sequence[Difference]
+    compared: int
+    """How many figures were, of which `differences` differ."""
+    notes: Sequence[str]
+    """What had to be taken for granted: a sentence each."""
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a sentence."""
+        highest = max(pair.cell.measured.load for pair in self.pairs)
+        said = [_headline(pair) for pair in self.pairs if pair.cell.measured.load == highest]
+        same = self.compared - len(self.differences)
+        head = "Compared" if self.demo.valid else "Compared with an invalid demo, whose figures prove nothing"
+        return f"{head}: {'; '.join(said)}. {same} of {self.compared} figures were as predicted."
+
+    def explained(self) -> Iterator[tuple[str, Sequence[Difference]]]:
+        """Each thing that the model does not know and that shows, with the differences that it may explain."""
+        for cause in CAUSES:
+            differences = [difference for difference in self.differences if difference.cause is cause]
+            if differences:
+                yield cause.say(self.demo, self.model), differences
+
+
+def compare(demo: Demo, *, folder: Path, seed: int, simulate: Simulate, model: Model | None = None) -> Comparison:
+    """Fit a model to a demo, and predict each of its cells.
+
+    Args:
+        demo: What was measured.
+        folder: Where the scenarios go.
+        seed: Of the first run of each cell.
+        simulate: The simulator.
+        model: Another model than the one that fits.
+
+    Raises:
+        LikeError: There is nothing to compare.
+        ConfigError: No model is near the demo's curve.
+    """
+    model = model or Model.fit(demo.curve)
+    pairs = [
+        Pair(
+            cell,
+            predict(
+                cell,
+                folder,
+                best_per_s=demo.best_per_s,
+                seconds=demo.seconds,
+                seed=seed,
+                runs=RUNS,
+                simulate=simulate,
+            ),
+        )
+        for cell in cells(demo, model)
+    ]
+    unknown = left_out(demo)
+    if not pairs:
+        raise LikeError(f"loads: no arm is known here, got {', '.join(unknown)}")
+    notes = [*demo.inferred, *(f"Nothing is predicted of {arm}." for arm in unknown)]
+    return Comparison(
+        demo=demo,
+        model=model,
+        seed=seed,
+        pairs=pairs,
+        differences=[difference for pair in pairs for difference in _differences(demo, pair)],
+        compared=sum(len(list(pair.figures())) for pair in pairs),
+        notes=notes,
+    )
+
+
+def _differences(demo: Demo, pair: Pair) -> Iterator[Difference]:
+    for kind, predicted, measured, differs in pair.figures():
+        if differs:
+            worse = (measured < predicted) == kind.more_is_better
+            cause = cause_of(demo, pair.cell, kind, worse)
+            row = pair.cell.measured
+            yield Difference(row.load, row.arm, kind, predicted, measured, cause)
+
+
+def _headline(pair: Pair) -> str:
+    """The one figure that an arm is about: errors where everybody may come in, goodput behind a gate."""
+    row = pair.cell.measured
+    kind = ERRORS if row.arm in UNLIMITED else GOODPUT
+    measured, predicted = kind.measured(row), kind.predicted(pair.predicted)
+    if measured is None or predicted is None:
+        return f"{row.arm} at {row.load:g}x: nothing was admitted"
+    return (
+        f"{row.arm} at {row.load:g}x predicted {kind.say(predicted.mean)}, measured {kind.write(measured)}"
+    )
