@@ -65,6 +65,8 @@ mod replaceable;
 mod retry;
 mod shard;
 mod shed;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod state;
 mod stats;
 mod sums;

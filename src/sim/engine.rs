@@ -1,0 +1,382 @@
+//! The run: the next event happens, until the time is up.
+//!
+//! Events come from few places, each of which knows its next moment: the series' boundary, the steps of the
+//! capacity, the pools of service and dependency, the timeouts (in the order of their requests, since all
+//! clients are equally patient), the retries and the arrivals. The earliest wins; of those at the same
+//! nanosecond, the first in this list: so whoever leaves makes room for whoever comes, and an answer that
+//! arrives with the timeout is good.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::arrivals::{Draw, Source};
+use super::clients::OnTimeout;
+use super::door::{Answer, Door, Holding};
+use super::pool::{Pace, Pool};
+use super::recorder::Recorder;
+use super::report::{GateReport, Report};
+use super::requests::{Attempt, Key, Place, Request, Requests};
+use super::rules::{ScenarioError, nanos};
+use super::scenario::Scenario;
+use super::service::{Change, Dependency};
+use super::streams::Streams;
+use super::tally::seconds;
+use crate::outcome::Outcome;
+use crate::priority::Priority;
+
+/// The most requests inside, or about to come again: some hundred megabytes.
+const MOST_INSIDE: usize = 4_000_000;
+
+pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Report, ScenarioError> {
+    let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
+    let mut engine = Engine::new(scenario, seed, door);
+    engine.run()?;
+    Ok(engine.report(seed))
+}
+
+/// A retry that will be made.
+#[derive(Clone, Copy, Debug)]
+struct Retry {
+    at_ns: u64,
+    /// In the order in which they were decided.
+    number: u64,
+    attempt: Attempt,
+}
+
+impl PartialEq for Retry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Retry {}
+
+impl PartialOrd for Retry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Retry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
+    }
+}
+
+/// A step of the capacity.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Service(Change),
+    /// The pace of the dependency from then on.
+    Dependency(f64),
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Boundary,
+    Step,
+    Served,
+    Answered,
+    Timeout,
+    Retry,
+    Arrival,
+}
+
+#[derive(Debug)]
+struct Engine<'s> {
+    scenario: &'s Scenario,
+    door: Door,
+    streams: Streams,
+    source: Source<'s>,
+    draw: Draw,
+    arrival_ns: u64,
+    requests: Requests,
+    service: Pool,
+    dependency: Option<Pool>,
+    /// In order, the last one first.
+    steps: Vec<(u64, Step)>,
+    timeouts: VecDeque<(u64, Key)>,
+    retries: BinaryHeap<Reverse<Retry>>,
+    decided_retries: u64,
+    recorder: Recorder,
+    events: u64,
+    now_ns: u64,
+}
+
+impl<'s> Engine<'s> {
+    fn new(scenario: &'s Scenario, seed: u64, door: Door) -> Self {
+        let service = &scenario.service;
+        let pace = Pace { alone: service.lambda / 1e9, sigma: service.sigma, kappa: service.kappa };
+        let mut steps: Vec<_> =
+            service.changes.iter().map(|change| (nanos(change.at), Step::Service(*change))).collect();
+        let dependency =
+            scenario.dependency.as_ref().map(|dependency| dependency_pool(dependency, &mut steps));
+        steps.sort_by_key(|(at_ns, _)| *at_ns);
+        steps.reverse();
+        let mut engine = Self {
+            scenario,
+            door,
+            streams: Streams::new(seed),
+            source: Source::new(&scenario.arrivals.schedule),
+            draw: Draw::new(&scenario.arrivals.mix),
+            arrival_ns: 0,
+            requests: Requests::default(),
+            service: Pool::new(pace, service.servers, Place::Service),
+            dependency,
+            steps,
+            timeouts: VecDeque::new(),
+            retries: BinaryHeap::new(),
+            decided_retries: 0,
+            recorder: Recorder::new(scenario),
+            events: 0,
+            now_ns: 0,
+        };
+        engine.draw_arrival();
+        engine
+    }
+
+    fn run(&mut self) -> Result<(), ScenarioError> {
+        let end_ns = nanos(self.scenario.duration);
+        loop {
+            let (at_ns, next) = self.next();
+            self.now_ns = at_ns;
+            self.door.set_clock(at_ns);
+            self.events += 1;
+            match next {
+                Next::Boundary => {
+                    self.events -= 1;
+                    let limit = self.door.gate().map(crate::Gate::limit);
+                    self.recorder.end_interval(at_ns, limit);
+                    if at_ns >= end_ns {
+                        return Ok(());
+                    }
+                }
+                Next::Step => self.step(),
+                Next::Served => self.served(),
+                Next::Answered => self.answered(),
+                Next::Timeout => self.timeout()?,
+                Next::Retry => {
+                    if let Some(Reverse(retry)) = self.retries.pop() {
+                        self.attempt(retry.attempt)?;
+                    }
+                }
+                Next::Arrival => self.arrive()?,
+            }
+        }
+    }
+
+    fn next(&mut self) -> (u64, Next) {
+        // Most of those who wait are answered.
+        while self.timeouts.front().is_some_and(|(_, key)| !self.requests.has(*key)) {
+            self.timeouts.pop_front();
+        }
+        let others = [
+            (self.steps.last().map_or(u64::MAX, |(at_ns, _)| *at_ns), Next::Step),
+            (self.service.next_ns(), Next::Served),
+            (self.dependency.as_ref().map_or(u64::MAX, Pool::next_ns), Next::Answered),
+            (self.timeouts.front().map_or(u64::MAX, |(at_ns, _)| *at_ns), Next::Timeout),
+            (self.retries.peek().map_or(u64::MAX, |Reverse(retry)| retry.at_ns), Next::Retry),
+            (self.arrival_ns, Next::Arrival),
+        ];
+        let mut first = (self.recorder.boundary_ns(), Next::Boundary);
+        for other in others {
+            if other.0 < first.0 {
+                first = other;
+            }
+        }
+        first
+    }
+
+    fn step(&mut self) {
+        let Some((_, step)) = self.steps.pop() else {
+            return;
+        };
+        match (step, &mut self.dependency) {
+            (Step::Service(change), _) => {
+                let pace = self.service.pace();
+                let pace = Pace {
+                    alone: change.lambda.map_or(pace.alone, |lambda| lambda / 1e9),
+                    sigma: change.sigma.unwrap_or(pace.sigma),
+                    kappa: change.kappa.unwrap_or(pace.kappa),
+                };
+                self.service.change(self.now_ns, pace, change.servers, &mut self.requests);
+            }
+            (Step::Dependency(alone), Some(pool)) => {
+                let pace = Pace { alone, ..pool.pace() };
+                pool.change(self.now_ns, pace, None, &mut self.requests);
+            }
+            (Step::Dependency(_), None) => {}
+        }
+    }
+
+    fn draw_arrival(&mut self) {
+        self.arrival_ns = self.source.next(&mut self.streams.arrivals).unwrap_or(u64::MAX);
+    }
+
+    fn arrive(&mut self) -> Result<(), ScenarioError> {
+        self.draw_arrival();
+        // Drawn whether it gets in or not, so that the next one is the same whatever the gate says.
+        let class = self.draw.class(&mut self.streams.mix);
+        let size = self.scenario.service.sizes.draw(&mut self.streams.sizes);
+        let size = size * self.scenario.arrivals.mix[class].size;
+        #[allow(clippy::cast_possible_truncation)] // few classes
+        let class = class as u32;
+        self.attempt(Attempt { class, tries: 0, size })
+    }
+
+    fn attempt(&mut self, attempt: Attempt) -> Result<(), ScenarioError> {
+        let class = &self.scenario.arrivals.mix[attempt.class as usize];
+        self.recorder.offered(class.priority, attempt.tries == 0);
+        match self.door.ask(class) {
+            Answer::Shed(reason) => {
+                self.recorder.shed(class.priority, reason);
+                if self.scenario.clients.retries.is_some_and(|retries| retries.on_shed) {
+                    self.retry(attempt)?;
+                }
+                Ok(())
+            }
+            Answer::Admitted(holding) => self.let_in(attempt, holding, false),
+            Answer::Over(holding) => self.let_in(attempt, holding, true),
+        }
+    }
+
+    fn let_in(&mut self, attempt: Attempt, holding: Holding, over: bool) -> Result<(), ScenarioError> {
+        let class = &self.scenario.arrivals.mix[attempt.class as usize];
+        self.recorder.let_in(self.now_ns, class.priority, class.weight.get(), over);
+        let request = Request { attempt, holding, since_ns: self.now_ns, place: Place::Queue, awaited: true };
+        let key = match self.requests.insert(request) {
+            Some(key) if self.requests.len() <= MOST_INSIDE => key,
+            _ => return Err(self.too_many("inside")),
+        };
+        if let Some(timeout) = self.scenario.clients.timeout {
+            self.timeouts.push_back((self.now_ns.saturating_add(nanos(timeout)), key));
+        }
+        self.service.enter(self.now_ns, key, attempt.size, &mut self.requests);
+        Ok(())
+    }
+
+    fn too_many(&self, place: &str) -> ScenarioError {
+        let message = format!(
+            "a run has at most {MOST_INSIDE} requests {place}, got more after {} s: \
+             what comes in does not get out",
+            seconds(self.now_ns)
+        );
+        ScenarioError::new("arrivals", message)
+    }
+
+    fn served(&mut self) {
+        let Some(key) = self.service.leave(self.now_ns, &mut self.requests) else {
+            return;
+        };
+        match &mut self.dependency {
+            Some(pool) => pool.enter(self.now_ns, key, 1.0, &mut self.requests),
+            None => self.finish(key),
+        }
+    }
+
+    fn answered(&mut self) {
+        let key = self.dependency.as_mut().and_then(|pool| pool.leave(self.now_ns, &mut self.requests));
+        if let Some(key) = key {
+            self.finish(key);
+        }
+    }
+
+    fn finish(&mut self, key: Key) {
+        let Some(request) = self.requests.remove(key) else {
+            return;
+        };
+        let priority = self.priority(request.attempt);
+        if request.awaited {
+            self.recorder.good(priority, self.now_ns - request.since_ns);
+        } else {
+            self.recorder.wasted(priority);
+        }
+        self.leave(&request, if request.awaited { Outcome::Success } else { Outcome::Overload });
+    }
+
+    fn leave(&mut self, request: &Request, outcome: Outcome) {
+        let weight = self.scenario.arrivals.mix[request.attempt.class as usize].weight.get();
+        self.recorder.left(self.now_ns, weight, self.now_ns - request.since_ns);
+        self.door.leave(request.holding, outcome);
+    }
+
+    fn priority(&self, attempt: Attempt) -> Priority {
+        self.scenario.arrivals.mix[attempt.class as usize].priority
+    }
+
+    fn timeout(&mut self) -> Result<(), ScenarioError> {
+        let Some((_, key)) = self.timeouts.pop_front() else {
+            return Ok(());
+        };
+        let Some(request) = self.requests.get_mut(key) else {
+            return Ok(());
+        };
+        request.awaited = false;
+        let attempt = request.attempt;
+        self.recorder.late(self.priority(attempt));
+        if self.scenario.clients.on_timeout == OnTimeout::Cancel {
+            self.cancel(key);
+        }
+        if self.scenario.clients.retries.is_some_and(|retries| retries.on_timeout) {
+            self.retry(attempt)?;
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, key: Key) {
+        let Some(request) = self.requests.remove(key) else {
+            return;
+        };
+        let pool = match (request.place, &mut self.dependency) {
+            (Place::Dependency, Some(pool)) => pool,
+            _ => &mut self.service,
+        };
+        pool.forget(self.now_ns, request.place, &mut self.requests);
+        self.recorder.cancelled(self.priority(request.attempt));
+        self.leave(&request, Outcome::Ignore);
+    }
+
+    fn retry(&mut self, failed: Attempt) -> Result<(), ScenarioError> {
+        let Some(retries) = self.scenario.clients.retries else {
+            return Ok(());
+        };
+        let attempt = Attempt { tries: failed.tries + 1, ..failed };
+        let Some(pause_ns) = retries.pause_ns(attempt.tries, &mut self.streams.retries) else {
+            return Ok(());
+        };
+        if self.retries.len() >= MOST_INSIDE {
+            return Err(self.too_many("that will be tried again"));
+        }
+        self.decided_retries += 1;
+        let at_ns = self.now_ns.saturating_add(pause_ns);
+        self.retries.push(Reverse(Retry { at_ns, number: self.decided_retries, attempt }));
+        Ok(())
+    }
+
+    fn report(self, seed: u64) -> Report {
+        let recorder = self.recorder;
+        Report {
+            scenario: self.scenario.clone(),
+            seed,
+            events: self.events,
+            virtual_s: seconds(self.now_ns),
+            totals: recorder.totals(),
+            by_priority: recorder.by_priority(),
+            latency: recorder.latency(),
+            in_flight: recorder.in_flight(),
+            gate: self.door.gate().map(|gate| GateReport::read(gate, recorder.tallies())),
+            series: recorder.into_series(),
+        }
+    }
+}
+
+/// The pool of those who wait for the dependency. Its pace is that of one unit of work for everybody.
+fn dependency_pool(dependency: &Dependency, steps: &mut Vec<(u64, Step)>) -> Pool {
+    // Of no time at all: infinitely fast.
+    let pace = |time: std::time::Duration| 1e-9 / time.as_secs_f64();
+    steps.extend(
+        dependency.changes.iter().map(|change| (nanos(change.at), Step::Dependency(pace(change.time)))),
+    );
+    Pool::new(Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0 }, None, Place::Dependency)
+}
