@@ -107,7 +107,12 @@ struct Engine<'s> {
 impl<'s> Engine<'s> {
     fn new(scenario: &'s Scenario, seed: u64, door: Door) -> Self {
         let service = &scenario.service;
-        let pace = Pace { alone: service.lambda / 1e9, sigma: service.sigma, kappa: service.kappa };
+        let pace = Pace {
+            alone: service.lambda / 1e9,
+            sigma: service.sigma,
+            kappa: service.kappa,
+            processors: service.processors.map_or(f64::INFINITY, f64::from),
+        };
         let mut steps: Vec<_> =
             service.changes.iter().map(|change| (nanos(change.at), Step::Service(*change))).collect();
         let dependency =
@@ -199,6 +204,7 @@ impl<'s> Engine<'s> {
                     alone: change.lambda.map_or(pace.alone, |lambda| lambda / 1e9),
                     sigma: change.sigma.unwrap_or(pace.sigma),
                     kappa: change.kappa.unwrap_or(pace.kappa),
+                    ..pace
                 };
                 self.service.change(self.now_ns, pace, change.servers, &mut self.requests);
             }
@@ -345,11 +351,14 @@ impl<'s> Engine<'s> {
         let Some(pause_ns) = retries.pause_ns(attempt.tries, &mut self.streams.retries) else {
             return Ok(());
         };
+        let at_ns = self.now_ns.saturating_add(pause_ns);
+        if retries.until.is_some_and(|until| at_ns >= nanos(until)) {
+            return Ok(());
+        }
         if self.retries.len() >= MOST_INSIDE {
             return Err(self.too_many("that will be tried again"));
         }
         self.decided_retries += 1;
-        let at_ns = self.now_ns.saturating_add(pause_ns);
         self.retries.push(Reverse(Retry { at_ns, number: self.decided_retries, attempt }));
         Ok(())
     }
@@ -378,5 +387,6 @@ fn dependency_pool(dependency: &Dependency, steps: &mut Vec<(u64, Step)>) -> Poo
     steps.extend(
         dependency.changes.iter().map(|change| (nanos(change.at), Step::Dependency(pace(change.time)))),
     );
-    Pool::new(Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0 }, None, Place::Dependency)
+    let pace = Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0, processors: f64::INFINITY };
+    Pool::new(pace, None, Place::Dependency)
 }

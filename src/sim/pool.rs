@@ -22,14 +22,19 @@ pub(super) struct Pace {
     pub(super) alone: f64,
     pub(super) sigma: f64,
     pub(super) kappa: f64,
+    /// How many get on at a time; infinite: all.
+    pub(super) processors: f64,
 }
 
 impl Pace {
     /// With how many.
     #[allow(clippy::cast_precision_loss)] // far fewer than 2^52
     fn with(self, serving: usize) -> f64 {
-        let others = serving as f64 - 1.0;
-        self.alone / (1.0 + self.sigma * others + self.kappa * (others + 1.0) * others)
+        let serving = serving as f64;
+        let at_work = serving.min(self.processors);
+        let others = at_work - 1.0;
+        let share = at_work / serving;
+        self.alone * share / (1.0 + self.sigma * others + self.kappa * at_work * others)
     }
 }
 
