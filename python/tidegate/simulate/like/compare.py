@@ -1,7 +1,7 @@
 """A demo and its simulation, side by side, and what differs in words.
 
-Nothing of the model is set by a cell: it is fitted to the curve of the bare database alone. So a difference is
-news about what the model does not know, and no failure.
+Nothing of the model is set by a cell: it is fitted to the curve of the bare database alone. So a difference
+is news about what the model does not know, and no failure.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tidegate.simulate.like.model import Model
 from tidegate.simulate.like.predict import Prediction, Simulate, predict
 from tidegate.simulate.like.scenarios import Cell, cells, left_out
 
-# What chance has left to say, once the users' moments are the demo's, is little: who is essential, how long who
-# waited in vain pauses.
+# What chance has left to say, once the users' moments are the demo's, is little: who is essential, and how
+# long those pause who waited in vain.
 RUNS = 10
 
 
@@ -82,14 +82,16 @@ class Comparison:
         return f"{head}: {'; '.join(said)}. {same} of {self.compared} figures were as predicted."
 
     def explained(self) -> Iterator[tuple[str, Sequence[Difference]]]:
-        """Each thing that the model does not know and that shows, with the differences that it may explain."""
+        """What the model does not know and what shows, with the differences that it may explain."""
         for cause in CAUSES:
             differences = [difference for difference in self.differences if difference.cause is cause]
             if differences:
                 yield cause.say(self.demo, self.model), differences
 
 
-def compare(demo: Demo, *, folder: Path, seed: int, simulate: Simulate, model: Model | None = None) -> Comparison:
+def compare(
+    demo: Demo, *, folder: Path, seed: int, simulate: Simulate, model: Model | None = None
+) -> Comparison:
     """Fit a model to a demo, and predict each of its cells.
 
     Args:
@@ -150,6 +152,4 @@ def _headline(pair: Pair) -> str:
     measured, predicted = kind.measured(row), kind.predicted(pair.predicted)
     if measured is None or predicted is None:
         return f"{row.arm} at {row.load:g}x: nothing was admitted"
-    return (
-        f"{row.arm} at {row.load:g}x predicted {kind.say(predicted.mean)}, measured {kind.write(measured)}"
-    )
+    return f"{row.arm} at {row.load:g}x predicted {kind.say(predicted.mean)}, measured {kind.write(measured)}"

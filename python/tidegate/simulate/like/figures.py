@@ -92,6 +92,6 @@ P99 = Kind(
 KINDS: Sequence[Kind] = (ERRORS, GOODPUT, ESSENTIAL, P50, P99)
 
 RULE = (
-    "A figure counts as predicted within 3 points of errors, 0.05 of the best throughput, 5 points of essential "
-    "success, a quarter of a latency, or two standard deviations of the runs."
+    "A figure counts as predicted within 3 points of errors, 0.05 of the best throughput, 5 points of "
+    "essential success, a quarter of a latency, or two standard deviations of the runs."
 )

@@ -112,7 +112,8 @@ def _curve(root: _Table) -> list[Level]:
     workers = [level.workers for level in curve]
     if len(curve) < 2 or workers != sorted(set(workers)):
         raise LikeError(
-            f"curve: must have two numbers of workers at least, each larger than the one before, got {workers}"
+            "curve: must have two numbers of workers at least, each larger than the one before, "
+            f"got {_shown(workers)}"
         )
     return curve
 

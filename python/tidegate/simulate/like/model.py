@@ -1,9 +1,9 @@
 """A service model for a demo's database, fitted to the curve of its throughput and to nothing else.
 
 The law is Gunther's Universal Scalability Law (`src/capacity/usl.rs`), up to as many at a time as there are
-`processors`: whoever is beyond them waits for one, which slows the others but costs nothing, so throughput stays
-where it is. Without that end the law, fitted to at most a few at a time, would say of forty whatever the noise
-of its last point says: kappa counts pairs, and of forty there are a hundred times as many as of four.
+`processors`: whoever is beyond them takes turns with the others, which costs nothing, so throughput stays
+where it is. Without that end the law, fitted to a few at a time, would say of forty whatever the noise of its
+last point says: kappa counts pairs, and of forty there are a hundred times as many as of four.
 """
 
 from __future__ import annotations

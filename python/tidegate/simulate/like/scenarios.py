@@ -9,7 +9,7 @@ How the demo's parts become a scenario's:
 | the door, which is asked before the queue | `[gate]`; none where everybody may come in |
 | who is essential | `[[arrivals.mix]]` |
 | the moments at which users come | a trace with the very same moments |
-| who waits in vain tries again, half a timeout later or earlier, and never after the window's end | `retries` |
+| who waits in vain tries again, up to half a timeout later, but not after the window's end | `retries` |
 | work that nobody waits for runs on | `on_timeout = "abandon"` |
 """
 
@@ -100,7 +100,7 @@ def _scenario(demo: Demo, model: Model, row: Row, servers: int, trace: str) -> s
     gate = "" if row.arm in UNLIMITED else f"\n[gate]\nlimit = {demo.limit}\n{_RULES[row.arm]}"
     return f"""\
 title = "The demo's {row.arm} at {row.load:g}x load"
-duration = "{_number(demo.seconds + demo.timeout)}s"  # users come for {_number(demo.seconds)} s; the last wait
+duration = "{_number(demo.seconds + demo.timeout)}s"  # users come for {_number(demo.seconds)} s and wait
 interval = "{_number(INTERVAL * 1000)}ms"
 {gate}
 [arrivals]
