@@ -5,6 +5,10 @@ use std::time::Duration;
 /// What [`duration`] takes.
 pub(crate) const A_DURATION: &str = "a time such as \"500ms\", \"1.5s\", \"15min\" or \"2h\"";
 
+/// What [`rate`] takes.
+#[cfg(feature = "sim")]
+pub(crate) const A_RATE: &str = "a rate such as \"1.5/s\", \"150/min\" or \"2000/h\"";
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The units of a rate, in nanoseconds.
@@ -28,9 +32,33 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * unit_s).map_err(|_| refused())
 }
 
+/// How many a second, from `"1.5/s"`, `"150/min"` or `"2000/h"`. Never negative.
+#[cfg(feature = "sim")]
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let refused = || format!("must be {A_RATE}, got {text:?}");
+    let (count, unit) = text.split_once('/').ok_or_else(refused)?;
+    if !count.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(refused());
+    }
+    let count: f64 = count.parse().map_err(|_| refused())?;
+    Ok(count / Duration::from_nanos(unit_ns(unit).ok_or_else(refused)?).as_secs_f64())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "sim")]
+    #[test]
+    fn rates_have_a_number_and_a_unit() {
+        for (text, a_second) in [("1.5/s", 1.5), ("150/min", 2.5), ("7200/h", 2.0), ("0/s", 0.0)] {
+            assert_eq!(rate(text), Ok(a_second), "{text}");
+        }
+        for text in ["", "1", "/s", "1/", "-1/s", "1e3/s", "1 /s", "1/d", "inf/s", "1/s/s"] {
+            let refused = rate(text).unwrap_err();
+            assert!(refused.starts_with("must be a rate") && refused.contains(text), "{refused}");
+        }
+    }
 
     #[test]
     fn times_have_a_number_and_a_unit() {

@@ -3,3 +3,5 @@
 mod gate;
 
 pub(crate) use gate::GateTable;
+#[cfg(feature = "sim")]
+pub(crate) use gate::priority;

@@ -5,6 +5,7 @@ mod clients;
 mod door;
 mod engine;
 mod pool;
+mod read;
 mod recorder;
 mod report;
 mod requests;

@@ -103,9 +103,6 @@ impl Scenario {
         if !self.bare_entries {
             return Ok(());
         }
-        if self.gate.is_none() {
-            return Err("bare entries need a gate".to_owned());
-        }
         match self.arrivals.mix.iter().find(|class| class.weight.get() > 1) {
             Some(class) => Err(format!("a bare entry has weight 1, got a mix with {}", class.weight.get())),
             None => Ok(()),
