@@ -62,7 +62,7 @@ def predict(
     path = cell.write(folder)
     reports = [json.loads(simulate(cell.scenario, str(path), seed + run)) for run in range(runs)]
     totals = [report["totals"] for report in reports]
-    goodput = Figure.over([_good_per_s(report, seconds) / best_per_s for report in reports])
+    goodput = Figure.over([_good_per_s(report, cell.times[0], seconds) / best_per_s for report in reports])
     assert goodput is not None
     return Prediction(
         offered=statistics.fmean(total["offered"] for total in totals),
@@ -77,9 +77,9 @@ def predict(
     )
 
 
-def _good_per_s(report: Mapping[str, Any], seconds: float) -> float:
+def _good_per_s(report: Mapping[str, Any], first: float, seconds: float) -> float:
     """As `tidegate.demo.report.good_per_s`: until the window's end or the last good answer."""
-    ends = [point["start_s"] + point["length_s"] for point in report["series"] if point["good"]]
+    ends = [first + point["start_s"] + point["length_s"] for point in report["series"] if point["good"]]
     return report["totals"]["good"] / max([seconds, *ends])
 
 

@@ -50,7 +50,7 @@ class Cell:
     trace: str
     """The trace's name: one for each load, so that all arms meet the same users."""
     times: tuple[float, ...]
-    """When they come, in seconds."""
+    """When they come, in seconds. The simulation begins with the first of them."""
 
     @property
     def name(self) -> str:
@@ -75,12 +75,13 @@ def cells(demo: Demo, model: Model) -> Iterator[Cell]:
         name = f"{row.load:g}x-users.csv"
         comers = users(row.load, demo.best_per_s, demo.seconds, seed=demo.seed, trace=trace)
         servers = _servers(row.arm, demo.workers)
+        times = tuple(user.at for user in comers)
         yield Cell(
             measured=row,
             servers=servers,
-            scenario=_scenario(demo, model, row, servers, name),
+            scenario=_scenario(demo, model, row, servers, name, demo.seconds - times[0]),
             trace=name,
-            times=tuple(user.at for user in comers),
+            times=times,
         )
 
 
@@ -95,12 +96,12 @@ def _servers(arm: str, workers: int) -> int:
     return _STOCK_CONNECTIONS if arm == "stock" else STOCK_WORKERS
 
 
-def _scenario(demo: Demo, model: Model, row: Row, servers: int, trace: str) -> str:
+def _scenario(demo: Demo, model: Model, row: Row, servers: int, trace: str, seconds: float) -> str:
     first, last = PAUSES
     gate = "" if row.arm in UNLIMITED else f"\n[gate]\nlimit = {demo.limit}\n{_RULES[row.arm]}"
     return f"""\
 title = "The demo's {row.arm} at {row.load:g}x load"
-duration = "{_number(demo.seconds + demo.timeout)}s"  # users come for {_number(demo.seconds)} s and wait
+duration = "{_number(seconds + demo.timeout)}s"  # users come for {_number(seconds)} s and wait
 interval = "{_number(INTERVAL * 1000)}ms"
 {gate}
 [arrivals]
@@ -133,7 +134,7 @@ after = "{_number(demo.timeout * last)}s"
 jitter = {_number(1 - first / last)}
 backoff = 1.0
 on = ["timeout"]
-until = "{_number(demo.seconds)}s"
+until = "{_number(seconds)}s"
 """
 
 
