@@ -67,7 +67,7 @@ class Cell:
 
 
 def cells(demo: Demo, model: Model) -> Iterator[Cell]:
-    """The cells of a demo whose arms are known here, in the demo's order."""
+    """The cells of a demo to which anybody came and whose arms are known here, in the demo's order."""
     trace = None if demo.arrivals == "poisson" else read_trace()
     for row in demo.rows:
         if row.arm not in ARMS:
@@ -76,6 +76,8 @@ def cells(demo: Demo, model: Model) -> Iterator[Cell]:
         comers = users(row.load, demo.best_per_s, demo.seconds, seed=demo.seed, trace=trace)
         servers = _servers(row.arm, demo.workers)
         times = tuple(user.at for user in comers)
+        if not times:
+            continue
         yield Cell(
             measured=row,
             servers=servers,
