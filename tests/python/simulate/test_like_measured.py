@@ -37,7 +37,7 @@ def test_seconds_that_cannot_be_inferred_are_missing() -> None:
     fields = demo_json()
     del fields["seconds"]
     fields["loads"] = [row for row in fields["loads"] if row["late"] > 0]
-    with pytest.raises(LikeError, match="^seconds: is missing, and in each of loads some were late"):
+    with pytest.raises(LikeError, match=r"^seconds: is missing, and in each of loads some were late"):
         read(json.dumps(fields))
 
 

@@ -123,7 +123,7 @@ def compare(
     ]
     unknown = left_out(demo)
     if not pairs:
-        raise LikeError(f"loads: no arm is known here, got {', '.join(unknown)}")
+        raise LikeError(f"loads: nothing to compare, got {', '.join(unknown) or 'nobody who came'}")
     notes = [*demo.inferred, *(f"Nothing is predicted of {arm}." for arm in unknown)]
     return Comparison(
         demo=demo,

@@ -30,7 +30,7 @@ from tidegate.simulate.like.model import Model
 _STOCK_CONNECTIONS = 15
 
 # When the last good answer came is read from the series.
-INTERVAL = 0.01
+INTERVAL = 0.02
 
 _RULES = {
     "semaphore": "thresholds = { sheddable_plus = 1.0, sheddable = 1.0 }  # a plain counter\n",
