@@ -10,9 +10,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tidegate.cli import demo
+from tidegate.cli import demo, simulate
 
-_COMMANDS = {"demo": demo}
+_COMMANDS = {"demo": demo, "simulate": simulate}
 _INTERRUPTED = 130
 
 

@@ -1,0 +1,141 @@
+//! How long to simulate, for a wanted error. Pure.
+//!
+//! The chain says how much the share of the time varies in which a priority is refused (see [`chain`](super::chain)),
+//! and its relaxation time how soon the start is forgotten. Arrivals are a sample of that time, which adds the
+//! variance of a coin's tosses. (Srikant and Whitt, "Simulation run lengths to estimate blocking probabilities",
+//! ACM TOMACS 6, 1996.) That holds for exponential service; others are scaled by how long they are felt.
+
+use super::service::Service;
+use super::system::{Oracle, refused};
+
+/// Batches of a run, more where it is gone on with.
+const BATCHES: f64 = 50.0;
+const FEWEST_BATCHES: f64 = 10.0;
+/// A batch is at least so many times as long as the past is felt.
+const BATCH_TIMES: f64 = 20.0;
+/// And so long is the warm-up, once there are as many inside as usual.
+const WARM_UP_TIMES: f64 = 10.0;
+/// Below this share, four times the error is good enough.
+pub(super) const RARE: f64 = 0.005;
+pub(super) const RARE_FACTOR: f64 = 4.0;
+/// Arrivals that the rare may cost, and that there are at least.
+const RARE_ARRIVALS: f64 = 8e6;
+const FEWEST_ARRIVALS: f64 = 20_000.0;
+/// The largest part of the budget that goes into the warm-up.
+const WARM_UP_SHARE: f64 = 0.2;
+/// Who offers less than this share of all is helped out by visitors, who come this often.
+const SELDOM: f64 = 0.02;
+const VISITS: f64 = 0.25;
+
+/// A run's length, in the oracle's unit of time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// Arrivals of each priority in a unit of time, and visitors.
+    pub(super) offered: [f64; 4],
+    pub(super) visits: [f64; 4],
+    pub(super) expected: [f64; 4],
+    /// How many sheds come together, for each priority.
+    pub(super) bursts: [f64; 4],
+    pub(super) warm_up: f64,
+    pub(super) batch: f64,
+    pub(super) batches: usize,
+    /// Whether the budget is too small for the wanted error, or for batches that are long enough.
+    pub(super) cut: bool,
+}
+
+impl Plan {
+    /// For a relative error of about `aim`, within `most` arrivals.
+    pub(super) fn new(oracle: &Oracle, service: Service, aim: f64, most: f64) -> Self {
+        let (chain, expected) = (oracle.chain(), oracle.expected());
+        let visits = visits(oracle);
+        let rate: f64 = oracle.offered.iter().chain(&visits).sum();
+        let felt = chain.relaxation().max(oracle.alone()) * service.persistence();
+        let (mut wanted, mut bursts) = (FEWEST_ARRIVALS / rate, [1.0; 4]);
+        for level in oracle.asked() {
+            let (shed, arrivals) = (expected[level], oracle.offered[level] + visits[level]);
+            let in_time =
+                chain.asymptotic_variance(refused(oracle.thresholds[level])) * service.persistence();
+            let variance = shed * (1.0 - shed) + arrivals * in_time;
+            bursts[level] = if shed > 0.0 { (variance / shed).max(1.0) } else { 1.0 };
+            wanted = wanted.max(if shed >= RARE {
+                variance / (aim * shed).powi(2) / arrivals
+            } else if shed > 0.0 {
+                (variance / (RARE_FACTOR * aim * shed).powi(2) / arrivals).min(RARE_ARRIVALS / rate)
+            } else {
+                0.0
+            });
+        }
+        let wanted = wanted.max(BATCHES * BATCH_TIMES * felt);
+        let warm_up = chain.filling() * service.persistence() + WARM_UP_TIMES * felt;
+        let budget = most / rate;
+        let cut = wanted + warm_up > budget;
+        let warm_up = warm_up.min(WARM_UP_SHARE * budget);
+        let time = wanted.min(budget - warm_up);
+        let batches = (time / (BATCH_TIMES * felt)).clamp(FEWEST_BATCHES, BATCHES).floor();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 10 to 50
+        let count = batches as usize;
+        let batch = time / batches;
+        Self { offered: oracle.offered, visits, expected, bursts, warm_up, batch, batches: count, cut }
+    }
+
+    /// All that come in a unit of time.
+    pub(super) fn rate(&self) -> f64 {
+        self.offered.iter().chain(&self.visits).sum()
+    }
+}
+
+/// Who is asked about and comes too seldom to tell is joined by visitors who leave at once: they change nothing,
+/// and Poisson arrivals see time averages, whoever they are (Wolff, 1982).
+fn visits(oracle: &Oracle) -> [f64; 4] {
+    let total: f64 = oracle.offered.iter().sum();
+    let mut visits = [0.0; 4];
+    for level in oracle.asked() {
+        if oracle.offered[level] <= SELDOM * total {
+            visits[level] = if total > 0.0 { VISITS * total } else { 1.0 / oracle.alone() };
+        }
+    }
+    visits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(oracle: &Oracle, service: Service, most: f64) -> Plan {
+        Plan::new(oracle, service, 0.015, most)
+    }
+
+    #[test]
+    fn longer_for_rarer_and_for_more_persistent() {
+        let time = |plan: &Plan| plan.batch * f64::from(u32::try_from(plan.batches).unwrap());
+        let often = plan(&Oracle::erlang_b(10, 10.0).unwrap(), Service::Exponential, 1e9);
+        let rarely = plan(&Oracle::erlang_b(20, 12.0).unwrap(), Service::Exponential, 1e9);
+        let persistent = plan(&Oracle::erlang_b(20, 12.0).unwrap(), Service::Hyperexponential, 1e9);
+        assert!(time(&rarely) > 3.0 * time(&often) && time(&persistent) > 1.5 * time(&rarely));
+        assert!(!often.cut && !rarely.cut && !persistent.cut);
+        for plan in [often, rarely, persistent] {
+            assert_eq!(plan.batches, 50);
+            assert!(plan.batch >= 20.0 && plan.warm_up >= 10.0, "in services: {plan:?}");
+        }
+    }
+
+    #[test]
+    fn what_would_take_for_ever_is_cut() {
+        // Two basins: 40 a minute are answered by few at a time or by hardly any of many.
+        let oracle = Oracle::degrading(40.0, 300, 3.0, 0.02, 5.55e-4).unwrap();
+        let plan = plan(&oracle, Service::Exponential, 1e6);
+        let time = plan.warm_up + plan.batch * f64::from(u32::try_from(plan.batches).unwrap());
+        assert!(plan.cut && time.is_finite(), "{plan:?}");
+        assert!((time * plan.rate() / 1e6 - 1.0).abs() < 1e-9, "{plan:?}");
+        assert!(plan.batches >= 10);
+    }
+
+    #[test]
+    fn who_never_comes_is_visited() {
+        let oracle = Oracle::thresholds(5, [5, 4, 3, 2], [0.0, 2.0, 2.0, 0.01]).unwrap();
+        let plan = plan(&oracle, Service::Exponential, 1e9);
+        assert_eq!(plan.visits.map(|visits| visits > 0.0), [true, false, false, true]);
+        let nobody = Oracle::erlang_b(5, 0.0).unwrap();
+        assert_eq!(Plan::new(&nobody, Service::Exponential, 0.015, 1e9).visits, [0.0, 1.0, 0.0, 0.0]);
+    }
+}
