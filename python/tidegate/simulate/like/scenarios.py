@@ -23,14 +23,16 @@ from tidegate.demo.arrivals import ESSENTIAL_SHARE, MAX_RETRIES, PAUSES, read_tr
 from tidegate.demo.capacity import STOCK_WORKERS
 from tidegate.demo.doors import ARMS, UNLIMITED
 from tidegate.demo.report import Row
-from tidegate.simulate.like.measured import Demo
+from tidegate.simulate.like.measured import Demo, LikeError
 from tidegate.simulate.like.model import Model
 
 # What a stock pool opens at most: `tidegate.demo.postgres`.
 _STOCK_CONNECTIONS = 15
 
-# When the last good answer came is read from the series.
-INTERVAL = 0.02
+# When the last good answer came is read from the series: so many intervals of it, at most.
+_INTERVALS = 250
+
+_MOST_USERS = 1_000_000
 
 _RULES = {
     "semaphore": "thresholds = { sheddable_plus = 1.0, sheddable = 1.0 }  # a plain counter\n",
@@ -67,11 +69,17 @@ class Cell:
 
 
 def cells(demo: Demo, model: Model) -> Iterator[Cell]:
-    """The cells of a demo to which anybody came and whose arms are known here, in the demo's order."""
+    """The cells of a demo to which anybody came and whose arms are known here, in the demo's order.
+
+    Raises:
+        LikeError: They are too many users.
+    """
     trace = None if demo.arrivals == "poisson" else read_trace()
-    for row in demo.rows:
+    for number, row in enumerate(demo.rows, 1):
         if row.arm not in ARMS:
             continue
+        if (coming := row.load * demo.best_per_s * demo.seconds) > _MOST_USERS:
+            raise LikeError(f"loads[{number}]: at most {_MOST_USERS} users can be played, got {coming:.3g}")
         name = f"{row.load:g}x-users.csv"
         comers = users(row.load, demo.best_per_s, demo.seconds, seed=demo.seed, trace=trace)
         servers = _servers(row.arm, demo.workers)
@@ -104,7 +112,7 @@ def _scenario(demo: Demo, model: Model, row: Row, servers: int, trace: str, seco
     return f"""\
 title = "The demo's {row.arm} at {row.load:g}x load"
 duration = "{_number(seconds + demo.timeout)}s"  # users come for {_number(seconds)} s and wait
-interval = "{_number(INTERVAL * 1000)}ms"
+interval = "{_number((seconds + demo.timeout) / _INTERVALS)}s"
 {gate}
 [arrivals]
 trace = "{trace}"
