@@ -1,0 +1,12 @@
+//! The simulator: against closed forms, against an independent simulation, against itself.
+
+#![allow(clippy::cast_precision_loss)] // numbers of a test are small
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod article;
+mod closed_forms;
+mod steps;
+mod storm;
+mod sums;
