@@ -15,8 +15,9 @@ from tidegate import _native
 from tidegate.demo.report import Row
 from tidegate.report.origin import Origin
 from tidegate.report.page import Tone, render
-from tidegate.simulate.like import html
+from tidegate.simulate.like import figures, html
 from tidegate.simulate.like.compare import Comparison, Pair, compare
+from tidegate.simulate.like.figures import mean
 from tidegate.simulate.like.figures_of import figures_of
 from tidegate.simulate.like.measured import Demo, LikeError, read
 from tidegate.simulate.like.model import Model
@@ -74,22 +75,22 @@ def test_the_rescue_is_predicted(found: Comparison, load: float, arm: str) -> No
 def test_the_users_are_the_demos(found: Comparison) -> None:
     """Nobody tries again behind a gate that answers in time, so there all attempts are users."""
     for pair in found.pairs:
-        predicted, measured = pair.predicted, pair.cell.measured
-        if measured.late == 0:
-            assert predicted.offered == measured.offered
-        assert predicted.good + predicted.late + predicted.shed == pytest.approx(predicted.offered)
+        for run in pair.runs:
+            if pair.cell.measured.late == 0:
+                assert run.offered == pair.cell.measured.offered
+            assert run.good + run.late + run.shed == run.offered
 
 
 def test_the_same_seed_predicts_the_same(found: Comparison, tmp_path: Path) -> None:
     row = DEMO.rows[-3]
     again, other = (
-        compare(alone(row), folder=tmp_path, seed=seed, simulate=_native.simulate).pairs[0].predicted
+        compare(alone(row), folder=tmp_path, seed=seed, simulate=_native.simulate).pairs[0].runs
         for seed in (1, 1000)
     )
-    first = pair(found, row.load, row.arm).predicted
+    first = pair(found, row.load, row.arm).runs
     assert again == first
     assert other != first
-    assert other.offered == pytest.approx(first.offered, rel=0.02)
+    assert mean(other, "offered") == pytest.approx(mean(first, "offered"), rel=0.02)
 
 
 # --- wrong models ------------------------------------------------------------------------------------
@@ -171,10 +172,13 @@ def test_a_wrong_model_tells_another_story(
 
 
 def test_the_verdict_has_the_highest_load_and_how_much_was_as_predicted(found: Comparison) -> None:
-    row, predicted = pair(found, 4.0, "ungated").cell.measured, pair(found, 4.0, "ungated").predicted
-    assert row.error_rate is not None and predicted.error_rate is not None
+    row, predicted = (
+        pair(found, 4.0, "ungated").cell.measured,
+        figures.ERRORS.over(pair(found, 4.0, "ungated").runs),
+    )
+    assert row.error_rate is not None and predicted is not None
     assert found.verdict.startswith(
-        f"Compared: ungated at 4x predicted {predicted.error_rate.mean:.1%} errors, "
+        f"Compared: ungated at 4x predicted {predicted.mean:.1%} errors, "
         f"measured {row.error_rate:.1%};".replace("%", " %")
     )
     assert found.verdict.endswith(
@@ -187,10 +191,8 @@ def test_every_difference_is_said_once_under_what_may_explain_it(found: Comparis
     assert sorted(map(id, explained)) == sorted(map(id, found.differences))
     for difference in found.differences:
         assert difference.sentence.startswith(f"{difference.arm} at {difference.load:g}x: predicted ")
-        assert difference.kind.differs(
-            difference.measured,
-            difference.kind.predicted(pair(found, difference.load, difference.arm).predicted),
-        )
+        predicted = difference.kind.over(pair(found, difference.load, difference.arm).runs)
+        assert predicted is not None and difference.kind.differs(difference.measured, predicted)
 
 
 def test_an_invalid_demo_is_compared_and_called_invalid(tmp_path: Path) -> None:
@@ -210,18 +212,18 @@ def test_an_arm_that_nobody_knows_is_left_out_and_named(tmp_path: Path) -> None:
 
 
 def test_the_json_has_both_sides_and_the_scenario_of_each_cell(found: Comparison) -> None:
-    figures = json.loads(json.dumps(figures_of(found), allow_nan=False))
-    assert [(cell["load"], cell["arm"]) for cell in figures["loads"]] == [
+    written = json.loads(json.dumps(figures_of(found), allow_nan=False))
+    assert [(cell["load"], cell["arm"]) for cell in written["loads"]] == [
         (row["load"], row["arm"]) for row in demo_json()["loads"]
     ]
-    for cell, row in zip(figures["loads"], demo_json()["loads"], strict=True):
-        assert cell["measured"]["good"] == row["good"]
-        assert cell["measured"]["error_rate"] == row["error_rate"]
-        assert set(cell["predicted"]) == set(cell["measured"])
+    for cell, row in zip(written["loads"], demo_json()["loads"], strict=True):
+        assert all(row[key] == value for key, value in cell["measured"].items())
+        assert set(cell["predicted"]) == {*cell["measured"], "sd"}
+        assert set(cell["predicted"]["essential"]) == {"offered", "good"}
         assert "[service]" in cell["scenario"]
-    assert {level["workers"] for level in figures["model"]["curve"]} == {1, 2, 3, 4}
-    assert figures["verdict"] == found.verdict
-    assert [one["sentence"] for one in figures["differences"]] == [one.sentence for one in found.differences]
+    assert {level["workers"] for level in written["model"]["curve"]} == {1, 2, 3, 4}
+    assert written["verdict"] == found.verdict
+    assert [one["sentence"] for one in written["differences"]] == [one.sentence for one in found.differences]
 
 
 def test_the_page_says_all_of_it_and_needs_no_network(found: Comparison) -> None:

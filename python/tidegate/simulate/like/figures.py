@@ -5,29 +5,41 @@ The bounds are the same in every cell: what a reader would not call the same sto
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidegate.demo.report import Row
 from tidegate.report import words
-from tidegate.simulate.like.predict import Figure, Prediction
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A predicted figure: the mean over runs with different seeds, and how much these differ."""
+
+    mean: float
+    sd: float
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A figure that both have."""
+    """A figure that is measured and predicted."""
 
     key: str
     """In JSON."""
     said: str
     """With `{}` for the value."""
-    measured: Callable[[Row], float | None]
-    predicted: Callable[[Prediction], Figure | None]
+    of: Callable[[Row], float | None]
     write: Callable[[float], str]
     apart: float
     """How far apart two may be, or how many times as large one may be as the other."""
     as_ratio: bool = False
     more_is_better: bool = False
+
+    def over(self, runs: Sequence[Row]) -> Figure | None:
+        """What runs come to; None where no run has it."""
+        found = [value for value in map(self.of, runs) if value is not None]
+        return Figure(statistics.fmean(found), statistics.pstdev(found)) if found else None
 
     def differs(self, measured: float, predicted: Figure) -> bool:
         """Whether they are apart, by more than chance lets runs differ."""
@@ -38,6 +50,11 @@ class Kind:
     def say(self, value: float) -> str:
         """The value, in words."""
         return self.said.format(self.write(value))
+
+
+def mean(runs: Sequence[object], count: str) -> float:
+    """The mean of a count over runs."""
+    return statistics.fmean(getattr(run, count) for run in runs)
 
 
 def _percent(share: float) -> str:
@@ -52,12 +69,11 @@ def _milliseconds(value: float) -> str:
     return f"{words.number(value)} ms"
 
 
-ERRORS = Kind("error_rate", "{} errors", lambda row: row.error_rate, lambda it: it.error_rate, _percent, 0.03)
+ERRORS = Kind("error_rate", "{} errors", lambda row: row.error_rate, _percent, 0.03)
 GOODPUT = Kind(
     "goodput_ratio",
     "good answers at {} of the best",
     lambda row: row.goodput_ratio,
-    lambda it: it.goodput_ratio,
     _ratio,
     0.05,
     more_is_better=True,
@@ -66,29 +82,14 @@ ESSENTIAL = Kind(
     "essential",
     "{} of the essential requests answered",
     lambda row: row.essential.success,
-    lambda it: it.essential,
     _percent,
     0.05,
     more_is_better=True,
 )
 P50 = Kind(
-    "p50_ms",
-    "half of the good answers within {}",
-    lambda row: row.p50_ms,
-    lambda it: it.p50_ms,
-    _milliseconds,
-    1.25,
-    as_ratio=True,
+    "p50_ms", "half of the good answers within {}", lambda row: row.p50_ms, _milliseconds, 1.25, as_ratio=True
 )
-P99 = Kind(
-    "p99_ms",
-    "99 % of them within {}",
-    lambda row: row.p99_ms,
-    lambda it: it.p99_ms,
-    _milliseconds,
-    1.25,
-    as_ratio=True,
-)
+P99 = Kind("p99_ms", "99 % of them within {}", lambda row: row.p99_ms, _milliseconds, 1.25, as_ratio=True)
 KINDS: Sequence[Kind] = (ERRORS, GOODPUT, ESSENTIAL, P50, P99)
 
 RULE = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from tidegate.simulate.like.compare import RUNS, Comparison, Pair
-from tidegate.simulate.like.figures import KINDS
+from tidegate.simulate.like.figures import KINDS, mean
+
+_COUNTS = ("offered", "good", "late", "shed")
 
 
 def figures_of(found: Comparison) -> dict[str, object]:
@@ -56,18 +58,22 @@ def figures_of(found: Comparison) -> dict[str, object]:
 
 
 def _pair(pair: Pair) -> dict[str, object]:
-    row, predicted = pair.cell.measured, pair.predicted
-    counts = ("offered", "good", "late", "shed")
+    """Both sides under the demo's names; predicted are means, with standard deviations beside them."""
+    row, runs = pair.cell.measured, pair.runs
+    over = {kind.key: kind.over(runs) for kind in KINDS}
     return {
         "load": row.load,
         "arm": row.arm,
         "predicted": {
-            **{name: getattr(predicted, name) for name in counts},
-            **{kind.key: asdict(found) if (found := kind.predicted(predicted)) else None for kind in KINDS},
+            **{name: mean(runs, name) for name in _COUNTS},
+            **{key: None if found is None else found.mean for key, found in over.items()},
+            "essential": {name: mean([run.essential for run in runs], name) for name in ("offered", "good")},
+            "sd": {key: None if found is None else found.sd for key, found in over.items()},
         },
         "measured": {
-            **{name: getattr(row, name) for name in counts},
-            **{kind.key: kind.measured(row) for kind in KINDS},
+            **{name: getattr(row, name) for name in _COUNTS},
+            **{kind.key: kind.of(row) for kind in KINDS},
+            "essential": asdict(row.essential),
         },
         "scenario": pair.cell.scenario,
     }

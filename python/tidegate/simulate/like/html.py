@@ -10,16 +10,17 @@ from tidegate.report.page import Page, Section, Tone
 from tidegate.report.table import Group, Table
 from tidegate.report.words import number, percent
 from tidegate.simulate.like.compare import RUNS, Comparison, Pair
-from tidegate.simulate.like.figures import ERRORS, ESSENTIAL, GOODPUT, KINDS, P50, RULE, Kind
+from tidegate.simulate.like.figures import ERRORS, ESSENTIAL, GOODPUT, KINDS, P50, RULE, Kind, mean
+from tidegate.simulate.like.figures_of import figures_of
+
+_COUNTS = ("offered", "good", "late", "shed")
 
 # The same as on the demo's page.
-_INKS = ("tidegate", "semaphore", "ungated", "stock")
+_INKS = ("tidegate", "semaphore", "ungated", "auto", "stock")
 
 
 def as_page(found: Comparison, origin: Origin) -> Page:
     """The page of a comparison."""
-    from tidegate.simulate.like.figures_of import figures_of
-
     demo = found.demo
     return Page(
         title="Tidegate: a demo, and the simulator's prediction",
@@ -93,11 +94,11 @@ def _chart(
 
 
 def _measured(pair: Pair, kind: Kind) -> float | None:
-    return kind.measured(pair.cell.measured)
+    return kind.of(pair.cell.measured)
 
 
 def _predicted(pair: Pair, kind: Kind) -> float | None:
-    figure = kind.predicted(pair.predicted)
+    figure = kind.over(pair.runs)
     return None if figure is None else figure.mean
 
 
@@ -105,7 +106,7 @@ def _figures(found: Comparison) -> Table:
     return Table(
         caption="Predicted and measured",
         headings=(
-            *("", "", "offered", "good", "late", "shed", "errors", "goodput", "essential good"),
+            *("", "", *_COUNTS, "errors", "goodput", "essential good"),
             *("p50", "p99"),
         ),
         groups=[
@@ -116,10 +117,10 @@ def _figures(found: Comparison) -> Table:
 
 
 def _rows(pair: Pair) -> Iterator[Sequence[str]]:
-    row, predicted = pair.cell.measured, pair.predicted
-    counts = [predicted.offered, predicted.good, predicted.late, predicted.shed]
+    row = pair.cell.measured
+    counts = [mean(pair.runs, name) for name in _COUNTS]
     yield row.arm, "predicted", *_cells(counts, [_predicted(pair, kind) for kind in KINDS])
-    counts = [row.offered, row.good, row.late, row.shed]
+    counts = [getattr(row, name) for name in _COUNTS]
     yield row.arm, "measured", *_cells(counts, [_measured(pair, kind) for kind in KINDS])
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tidegate.demo.report import Row
 from tidegate.report.words import NOTHING, number, percent
-from tidegate.simulate.like.compare import RUNS, Comparison, Pair
-from tidegate.simulate.like.figures import KINDS, RULE
+from tidegate.simulate.like.compare import RUNS, Comparison
+from tidegate.simulate.like.figures import KINDS, RULE, mean
+
+_COUNTS = ("offered", "good", "shed")
 
 
 def show(console: Console, found: Comparison) -> None:
@@ -45,34 +48,28 @@ def _table(found: Comparison) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=0, collapse_padding=True)
     for heading in ("load", "arm", ""):
         table.add_column(heading, no_wrap=True)
-    for heading in ("offered", "good", "shed", "errors", "goodput", "essential", "p50/p99 ms"):
+    for heading in (*_COUNTS, "errors", "goodput", "essential", "p50/p99 ms"):
         table.add_column(heading, justify="right", no_wrap=True)
     for pair in found.pairs:
         row = pair.cell.measured
-        table.add_row(f"{row.load:g}x", row.arm, "predicted", *_predicted(pair))
-        table.add_row("", "", "measured", *_measured(pair), end_section=True)
+        table.add_row(f"{row.load:g}x", row.arm, "predicted", *_predicted(pair.runs))
+        table.add_row("", "", "measured", *_measured(row), end_section=True)
     return table
 
 
-def _predicted(pair: Pair) -> Iterator[str]:
-    predicted = pair.predicted
-    found = [kind.predicted(predicted) for kind in KINDS]
-    yield from _cells(
-        predicted.offered,
-        predicted.good,
-        predicted.shed,
-        [None if figure is None else figure.mean for figure in found],
-    )
+def _predicted(runs: Sequence[Row]) -> Iterator[str]:
+    counts = [mean(runs, name) for name in _COUNTS]
+    figures = [kind.over(runs) for kind in KINDS]
+    yield from _cells(counts, [None if figure is None else figure.mean for figure in figures])
 
 
-def _measured(pair: Pair) -> Iterator[str]:
-    row = pair.cell.measured
-    yield from _cells(row.offered, row.good, row.shed, [kind.measured(row) for kind in KINDS])
+def _measured(row: Row) -> Iterator[str]:
+    yield from _cells([getattr(row, name) for name in _COUNTS], [kind.of(row) for kind in KINDS])
 
 
-def _cells(offered: float, good: float, shed: float, figures: list[float | None]) -> Iterator[str]:
+def _cells(counts: Sequence[float], figures: Sequence[float | None]) -> Iterator[str]:
     errors, goodput, essential, p50, p99 = figures
-    for count in (offered, good, shed):
+    for count in counts:
         yield f"{count:.0f}"
     yield _percent(errors)
     yield NOTHING if goodput is None else f"{goodput:.2f}"
