@@ -54,7 +54,15 @@ impl Service {
     /// A database that all inside share, with the universal scalability law's slowdown. `lambda` is a second.
     #[must_use]
     pub fn shared(lambda: f64, sigma: f64, kappa: f64) -> Self {
-        Self { lambda, sigma, kappa, processors: None, servers: None, sizes: Sizes::default(), changes: Vec::new() }
+        Self {
+            lambda,
+            sigma,
+            kappa,
+            processors: None,
+            servers: None,
+            sizes: Sizes::default(),
+            changes: Vec::new(),
+        }
     }
 
     /// `servers` that do not disturb each other (`None`: as many as there are requests), each of which takes

@@ -89,6 +89,7 @@ def test_the_same_seed_predicts_the_same(found: Comparison, tmp_path: Path) -> N
     )
     first = pair(found, row.load, row.arm).runs
     assert again == first
+    assert first[0] != first[1]
     assert other != first
     assert mean(other, "offered") == pytest.approx(mean(first, "offered"), rel=0.02)
 
@@ -184,6 +185,12 @@ def test_the_verdict_has_the_highest_load_and_how_much_was_as_predicted(found: C
     assert found.verdict.endswith(
         f" {found.compared - len(found.differences)} of {found.compared} figures were as predicted."
     )
+
+
+def test_what_users_cost_may_be_why_goodput_is_less_than_predicted(found: Comparison) -> None:
+    at_4x = [one for one in found.differences if one.load == 4.0 and one.kind is figures.GOODPUT]
+    causes = {one.arm: one.cause.key for one in at_4x}
+    assert causes == {"ungated": "many_at_work", "semaphore": "refusing", "tidegate": "refusing"}
 
 
 def test_every_difference_is_said_once_under_what_may_explain_it(found: Comparison) -> None:

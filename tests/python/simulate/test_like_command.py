@@ -23,7 +23,10 @@ def test_it_says_what_is_predicted_and_what_was_measured(capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith("Compared: ungated at 4x predicted ")
     assert max(map(len, lines[:-1])) <= 80
-    assert sum("predicted " in line and "measured" not in line for line in lines) >= len(demo_json()["loads"])
+    row = demo_json()["loads"][-3]
+    (at,) = (at for at, line in enumerate(lines) if line.split()[:3] == ["4x", "ungated", "predicted"])
+    assert lines[at + 1].split()[:3] == ["measured", str(row["offered"]), str(row["good"])]
+    assert 1900 < int(lines[at].split()[3]) < row["offered"]
 
 
 def test_its_figures_go_to_files_and_its_scenarios_to_a_folder(
@@ -62,6 +65,10 @@ def test_without_a_folder_nothing_is_left(
     ("content", "said"),
     [
         (changed(timeout=0).encode(), "bad.json: timeout: must be a number above 0"),
+        (
+            changed(curve=[{"workers": n, "per_s": x} for n, x in ((2, 1e6), (3, 1e-6), (4, 1e-6))]).encode(),
+            "bad.json: curve: throughput falls so steeply",
+        ),
         (changed(seconds=1e6).encode(), "bad.json: loads[1]: at most 1000000 users can be played, got "),
         (b"\xff\xfe{", "bad.json is not UTF-8"),
         (None, "bad.json: No such file"),

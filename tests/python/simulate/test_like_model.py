@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from tidegate import ConfigError
 from tidegate.demo.capacity import Level
 from tidegate.simulate.like.model import Model
 
@@ -42,6 +45,21 @@ def test_one_processor_does_not_get_more_done_by_two() -> None:
 def test_two_levels_are_enough() -> None:
     model = Model.fit(curve({1: 54.0, 2: 108.0}))
     assert [model.per_s(workers) for workers in (1, 2, 40)] == pytest.approx([54, 108, 108])
+
+
+def test_nothing_near_the_model_is_nearer() -> None:
+    levels = curve({1: 50.0, 2: 104.0, 4: 171.0, 8: 260.0, 16: 301.0, 32: 250.0})
+    model = Model.fit(levels)
+    for factor in (0.97, 1.03):
+        assert replace(model, lambda_=model.lambda_ * factor).distance(levels) > model.distance(levels)
+        assert replace(model, sigma=model.sigma + factor - 1).distance(levels) > model.distance(levels)
+    for processors in (2, 4, 8, 16):
+        assert replace(model, processors=processors).distance(levels) > model.distance(levels)
+
+
+def test_a_curve_that_no_model_is_near_says_so() -> None:
+    with pytest.raises(ConfigError, match="throughput falls so steeply"):
+        Model.fit(curve({2: 1e6, 3: 1e-6, 4: 1e-6}))
 
 
 def test_noise_at_the_end_of_the_curve_says_nothing_of_forty() -> None:

@@ -39,6 +39,7 @@ def test_a_scenario_has_the_demos_settings() -> None:
             "backoff = 1.0",
             'until = "2s"',
             'on = ["timeout"]',
+            'on_timeout = "abandon"',
         ),
     ):
         assert line in {line.partition("  #")[0] for line in found.scenario.splitlines()}, line

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from tidegate._errors import ConfigError
 from tidegate._native import fit_usl
 from tidegate.demo.capacity import Level
 
@@ -36,7 +37,15 @@ class Model:
         Raises:
             ConfigError: No model of this kind is near it.
         """
-        fits = [cls._up_to(level.workers, curve) for level in curve[1:]]
+        fits: list[Self] = []
+        refused: ConfigError | None = None
+        for level in curve[1:]:
+            try:
+                fits.append(cls._up_to(level.workers, curve))
+            except ConfigError as error:
+                refused = error
+        if refused is not None and not fits:
+            raise refused
         return min(fits, key=lambda fit: fit.distance(curve))
 
     @classmethod
