@@ -21,6 +21,19 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// From the times of both sides, sample by sample.
+    fn of(name: &'static str, bar: Option<f64>, samples: &[(f64, f64)]) -> Self {
+        assert!(!samples.is_empty(), "{name}: no sample was long enough");
+        let median_of = |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
+        Self {
+            name,
+            ours_ns: median_of(&|sample| sample.0),
+            peer_ns: median_of(&|sample| sample.1),
+            ratio: median_of(&|sample| sample.0 / sample.1),
+            bar,
+        }
+    }
+
     /// The figure as `target/bench.json` has it.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -61,16 +74,32 @@ pub fn compare(
             ours_time
         });
     });
-    let samples = samples.into_inner();
-    assert!(!samples.is_empty(), "{name}: no sample was long enough");
-    let median_of = |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
-    Figure {
-        name,
-        ours_ns: median_of(&|sample| sample.0),
-        peer_ns: median_of(&|sample| sample.1),
-        ratio: median_of(&|sample| sample.0 / sample.1),
-        bar,
-    }
+    Figure::of(name, bar, &samples.into_inner())
+}
+
+/// Times an event of `ours`, which runs some and says how many, against a given time.
+pub fn against(
+    criterion: &mut Criterion,
+    name: &'static str,
+    bar: Option<f64>,
+    mut ours: impl FnMut() -> u64,
+    peer_ns: f64,
+) -> Figure {
+    let samples = RefCell::new(Vec::new());
+    criterion.bench_function(name, |bencher| {
+        bencher.iter_custom(|iterations| {
+            let start = Instant::now();
+            let mut events = 0;
+            while events < iterations {
+                events += ours();
+            }
+            let event_ns = nanos(start.elapsed(), events);
+            samples.borrow_mut().push((event_ns, peer_ns));
+            #[allow(clippy::cast_precision_loss)] // far fewer than 2^52 iterations
+            Duration::from_secs_f64(event_ns * iterations as f64 / 1e9)
+        });
+    });
+    Figure::of(name, bar, &samples.into_inner())
 }
 
 #[allow(clippy::cast_precision_loss)] // far fewer than 2^52 iterations

@@ -357,5 +357,38 @@ def fit_usl(
 ) -> UslFit: ...
 def sums_here(gates: list[Gate] | None = None) -> list[GateSum]: ...
 def sums_in(directory: str | os.PathLike[str]) -> tuple[list[GateSum], int, int]: ...
+def simulate(text: str, file: str, seed: int) -> str: ...
+def oracle_erlang_b(
+    limit: int,
+    offered: float,
+    /,
+    *,
+    service: str = "exponential",
+    seed: int = 1,
+    dry_run: bool = False,
+    bare: bool = False,
+) -> tuple[str, str | None]: ...
+def oracle_degrading(
+    rate: float,
+    limit: int,
+    lambda_: float,
+    sigma: float,
+    kappa: float,
+    /,
+    *,
+    service: str = "exponential",
+    seed: int = 1,
+) -> tuple[str, str | None]: ...
+def oracle_thresholds(
+    limit: int,
+    thresholds: list[int],
+    offered: list[float],
+    /,
+    *,
+    service: str = "exponential",
+    seed: int = 1,
+    dry_run: bool = False,
+    bare: bool = False,
+) -> tuple[str, str | None]: ...
 def priority_from(value: object) -> Priority: ...
 def read_priority_from(variable: ContextVar[Any]) -> None: ...

@@ -19,6 +19,7 @@ use super::requests::{Attempt, Key, Place, Request, Requests};
 use super::rules::{ScenarioError, nanos};
 use super::scenario::Scenario;
 use super::service::{Change, Dependency};
+use super::sizes::Sampler;
 use super::streams::Streams;
 use super::tally::seconds;
 use crate::outcome::Outcome;
@@ -27,11 +28,24 @@ use crate::priority::Priority;
 /// The most requests inside, or about to come again: some hundred megabytes.
 const MOST_INSIDE: usize = 4_000_000;
 
-pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Report, ScenarioError> {
-    let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
-    let mut engine = Engine::new(scenario, seed, door);
-    engine.run()?;
-    Ok(engine.report(seed))
+/// A run is taken in so many steps: between two it can be ended.
+const STEPS: u64 = 2_000;
+
+pub(super) fn run(
+    scenario: &Scenario,
+    seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<Report>, ScenarioError> {
+    let mut engine = Engine::new(scenario, seed)?;
+    let end_ns = nanos(scenario.duration);
+    for step in 1..STEPS {
+        engine.until(end_ns / STEPS * step)?;
+        if !go_on() {
+            return Ok(None);
+        }
+    }
+    engine.until(end_ns)?;
+    Ok(Some(engine.report(seed)))
 }
 
 /// A retry that will be made.
@@ -84,12 +98,13 @@ enum Next {
 }
 
 #[derive(Debug)]
-struct Engine<'s> {
+pub(super) struct Engine<'s> {
     scenario: &'s Scenario,
     door: Door,
     streams: Streams,
     source: Source<'s>,
     draw: Draw,
+    sizes: Sampler,
     arrival_ns: u64,
     requests: Requests,
     service: Pool,
@@ -105,7 +120,8 @@ struct Engine<'s> {
 }
 
 impl<'s> Engine<'s> {
-    fn new(scenario: &'s Scenario, seed: u64, door: Door) -> Self {
+    pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
+        let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
         let service = &scenario.service;
         let pace = Pace {
             alone: service.lambda / 1e9,
@@ -125,9 +141,10 @@ impl<'s> Engine<'s> {
             streams: Streams::new(seed),
             source: Source::new(&scenario.arrivals.schedule),
             draw: Draw::new(&scenario.arrivals.mix),
+            sizes: service.sizes.sampler(),
             arrival_ns: 0,
             requests: Requests::default(),
-            service: Pool::new(pace, service.servers, Place::Service),
+            service: Pool::new(Place::Service, pace, service.servers),
             dependency,
             steps,
             timeouts: VecDeque::new(),
@@ -138,13 +155,21 @@ impl<'s> Engine<'s> {
             now_ns: 0,
         };
         engine.draw_arrival();
-        engine
+        Ok(engine)
     }
 
-    fn run(&mut self) -> Result<(), ScenarioError> {
+    pub(super) fn gate(&self) -> Option<&crate::Gate> {
+        self.door.gate()
+    }
+
+    /// All that happens up to a moment, at most the end of the scenario's time, which is passed only once.
+    pub(super) fn until(&mut self, until_ns: u64) -> Result<(), ScenarioError> {
         let end_ns = nanos(self.scenario.duration);
         loop {
             let (at_ns, next) = self.next();
+            if at_ns > until_ns {
+                return Ok(());
+            }
             self.now_ns = at_ns;
             self.door.set_clock(at_ns);
             self.events += 1;
@@ -224,7 +249,7 @@ impl<'s> Engine<'s> {
         self.draw_arrival();
         // Drawn whether it gets in or not, so that the next one is the same whatever the gate says.
         let class = self.draw.class(&mut self.streams.mix);
-        let size = self.scenario.service.sizes.draw(&mut self.streams.sizes);
+        let size = self.sizes.draw(&mut self.streams.sizes);
         let size = size * self.scenario.arrivals.mix[class].size;
         #[allow(clippy::cast_possible_truncation)] // few classes
         let class = class as u32;
@@ -388,5 +413,5 @@ fn dependency_pool(dependency: &Dependency, steps: &mut Vec<(u64, Step)>) -> Poo
         dependency.changes.iter().map(|change| (nanos(change.at), Step::Dependency(pace(change.time)))),
     );
     let pace = Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0, processors: f64::INFINITY };
-    Pool::new(pace, None, Place::Dependency)
+    Pool::new(Place::Dependency, pace, None)
 }

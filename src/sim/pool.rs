@@ -82,7 +82,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(pace: Pace, servers: Option<u32>, place: Place) -> Self {
+    pub(super) fn new(place: Place, pace: Pace, servers: Option<u32>) -> Self {
         Self {
             pace,
             servers: servers.map_or(usize::MAX, |servers| servers as usize),

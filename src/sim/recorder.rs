@@ -10,9 +10,16 @@ use crate::shed::Reason;
 /// The weight inside over some time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Area {
-    /// Weight times seconds.
-    sum: f64,
+    /// Weight times nanoseconds.
+    sum: u128,
     peak: u64,
+}
+
+impl Area {
+    #[allow(clippy::cast_precision_loss)] // a mean
+    fn mean(self, length_ns: u64) -> f64 {
+        self.sum as f64 / length_ns as f64
+    }
 }
 
 #[derive(Debug)]
@@ -120,28 +127,27 @@ impl Recorder {
         self.admitted.add(took_ns);
     }
 
-    #[allow(clippy::cast_precision_loss)] // weights far below 2^52
     fn elapse(&mut self, now_ns: u64) {
-        self.area_now.sum += self.inside as f64 * seconds(now_ns - self.inside_since_ns);
+        self.area_now.sum += u128::from(self.inside) * u128::from(now_ns - self.inside_since_ns);
         self.inside_since_ns = now_ns;
     }
 
     /// Ends the interval.
     pub(super) fn end_interval(&mut self, now_ns: u64, limit: Option<u32>) {
         self.elapse(now_ns);
-        let length_s = seconds(now_ns - self.start_ns);
+        let length_ns = now_ns - self.start_ns;
         let several = self.coming.iter().filter(|&&coming| coming).count() > 1;
         let by_priority = self.coming().filter(|_| several);
         let by_priority =
             by_priority.map(|priority| PriorityTally { priority, tally: self.now[priority.level()] });
         self.points.push(Point {
             start_s: seconds(self.start_ns),
-            length_s,
+            length_s: seconds(length_ns),
             tally: sum(&self.now),
             by_priority: by_priority.collect(),
             latency: self.good_now.read(),
             in_flight: InFlight {
-                mean: self.area_now.sum / length_s,
+                mean: self.area_now.mean(length_ns),
                 peak: self.area_now.peak,
                 end: self.inside,
             },
@@ -155,7 +161,7 @@ impl Recorder {
         self.good_now.clear();
         self.area.sum += self.area_now.sum;
         self.area.peak = self.area.peak.max(self.area_now.peak);
-        self.area_now = Area { sum: 0.0, peak: self.inside };
+        self.area_now = Area { sum: 0, peak: self.inside };
         self.start_ns = now_ns;
     }
 
@@ -190,7 +196,7 @@ impl Recorder {
     }
 
     pub(super) fn in_flight(&self) -> InFlight {
-        InFlight { mean: self.area.sum / seconds(self.end_ns), peak: self.area.peak, end: self.inside }
+        InFlight { mean: self.area.mean(self.end_ns), peak: self.area.peak, end: self.inside }
     }
 
     pub(super) fn into_series(self) -> Vec<Point> {

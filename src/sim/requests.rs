@@ -52,13 +52,11 @@ impl Requests {
 
     /// `None` where there are as many as there are numbers.
     pub(super) fn insert(&mut self, request: Request) -> Option<Key> {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                let slot = u32::try_from(self.slots.len()).ok()?;
-                self.slots.push((0, None));
-                slot
-            }
+        let slot = if let Some(slot) = self.free.pop() {
+            slot
+        } else {
+            self.slots.push((0, None));
+            u32::try_from(self.slots.len() - 1).ok()?
         };
         let (generation, place) = &mut self.slots[slot as usize];
         *place = Some(request);

@@ -56,32 +56,64 @@ impl Sizes {
         }
     }
 
-    /// A size. However it is distributed, it takes one draw, or two where it takes two.
+    /// What draws them.
+    pub(super) fn sampler(&self) -> Sampler {
+        match *self {
+            Self::Exponential => Sampler::Exponential,
+            Self::Deterministic => Sampler::Deterministic,
+            Self::Lognormal { cv } => {
+                let variance = (cv * cv).ln_1p();
+                Sampler::Lognormal { mean: -variance / 2.0, deviation: variance.sqrt() }
+            }
+            Self::Hyperexponential { cv } => {
+                let square = cv * cv;
+                let often = 0.5 * (1.0 + ((square - 1.0) / (square + 1.0)).sqrt());
+                // Each of the two carries half of the work.
+                Sampler::Hyperexponential { often, means: [0.5 / often, 0.5 / (1.0 - often)] }
+            }
+            Self::Bimodal { share, factor } => {
+                let small = 1.0 / (1.0 - share + share * factor);
+                Sampler::Bimodal { share, sizes: [small * factor, small] }
+            }
+            Self::Pareto { alpha } => {
+                Sampler::Pareto { least: (alpha - 1.0) / alpha, exponent: -1.0 / alpha }
+            }
+        }
+    }
+}
+
+/// Draws sizes, with everything reckoned that is the same for each.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sampler {
+    Exponential,
+    Deterministic,
+    Lognormal { mean: f64, deviation: f64 },
+    Hyperexponential { often: f64, means: [f64; 2] },
+    Bimodal { share: f64, sizes: [f64; 2] },
+    Pareto { least: f64, exponent: f64 },
+}
+
+impl Sampler {
     pub(super) fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> f64 {
         match *self {
             Self::Exponential => Exp1.sample(rng),
             Self::Deterministic => 1.0,
-            Self::Lognormal { cv } => {
+            Self::Lognormal { mean, deviation } => {
                 let normal: f64 = StandardNormal.sample(rng);
-                let variance = (cv * cv).ln_1p();
-                (variance.sqrt() * normal - variance / 2.0).exp()
+                (mean + deviation * normal).exp()
             }
-            Self::Hyperexponential { cv } => {
-                let square = cv * cv;
-                let first = 0.5 * (1.0 + ((square - 1.0) / (square + 1.0)).sqrt());
+            Self::Hyperexponential { often, means: [small, large] } => {
                 let uniform: f64 = Open01.sample(rng);
-                let size: f64 = Exp1.sample(rng);
-                // Each of the two carries half of the work.
-                size * 0.5 / if uniform < first { first } else { 1.0 - first }
+                let exponential: f64 = Exp1.sample(rng);
+                exponential * if uniform < often { small } else { large }
             }
-            Self::Bimodal { share, factor } => {
+            Self::Bimodal { share, sizes: [large, small] } => {
                 let uniform: f64 = Open01.sample(rng);
-                let small = 1.0 / (1.0 - share + share * factor);
-                if uniform < share { small * factor } else { small }
+                if uniform < share { large } else { small }
             }
-            Self::Pareto { alpha } => {
+            Self::Pareto { least, exponent } => {
                 let uniform: f64 = Open01.sample(rng);
-                (alpha - 1.0) / alpha * uniform.powf(-1.0 / alpha)
+                least * uniform.powf(exponent)
             }
         }
     }

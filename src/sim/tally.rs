@@ -148,27 +148,27 @@ pub struct Latency {
 pub(super) struct Times {
     histogram: Histogram,
     count: u64,
-    sum_s: f64,
+    sum_ns: u128,
     max_ns: u64,
 }
 
 impl Times {
     pub(super) fn new() -> Self {
-        Self { histogram: Histogram::empty(), count: 0, sum_s: 0.0, max_ns: 0 }
+        Self { histogram: Histogram::empty(), count: 0, sum_ns: 0, max_ns: 0 }
     }
 
     #[inline]
     pub(super) fn add(&mut self, ns: u64) {
         self.histogram.add(ns);
         self.count += 1;
-        self.sum_s += seconds(ns);
+        self.sum_ns += u128::from(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
     pub(super) fn add_all(&mut self, other: &Self) {
         self.histogram.add_all(&other.histogram);
         self.count += other.count;
-        self.sum_s += other.sum_s;
+        self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
@@ -186,10 +186,10 @@ impl Times {
         // The middle of a bucket may lie beyond what is in it.
         let quantile = |q| self.histogram.quantile(q).map(|time| time.as_secs_f64().min(max_s));
         #[allow(clippy::cast_precision_loss)] // far fewer than 2^52
-        let count = self.count as f64;
+        let mean_s = self.sum_ns as f64 / self.count as f64 / 1e9;
         Latency {
             count: self.count,
-            mean_s: Some(self.sum_s / count),
+            mean_s: Some(mean_s),
             p50_s: quantile(0.5),
             p95_s: quantile(0.95),
             p99_s: quantile(0.99),

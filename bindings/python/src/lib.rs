@@ -22,6 +22,7 @@ mod prebound;
 mod published;
 mod ready;
 mod shed;
+mod simulate;
 mod stats;
 mod throttle;
 
@@ -48,6 +49,8 @@ mod _native {
     use super::permit::Permit;
     #[pymodule_export]
     use super::published::{GateSum, sums_here, sums_in};
+    #[pymodule_export]
+    use super::simulate::{oracle_degrading, oracle_erlang_b, oracle_thresholds, simulate};
     #[pymodule_export]
     use super::stats::{LimitChange, Stats};
     #[pymodule_export]

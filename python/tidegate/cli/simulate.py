@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidegate import Priority
 from tidegate._errors import ConfigError
 from tidegate.cli.common import importable, refuse_one_file, target, terminable, write_json
 
 if TYPE_CHECKING:
+    from tidegate.report.origin import Origin
     from tidegate.report.page import Page
 
 SUMMARY = "play a scenario through the real gate, in virtual time"
 DESCRIPTION = """
-Run a scenario from a TOML file: who comes, which gate they meet, what serves them and what they do then. Or, with
---oracle, compare what the gate sheds with what queueing theory says. Or, with --like, predict a demo's figures
-from what the demo measured of the database alone. Exit code 0: it ran; 1: the file cannot be used; 2: usage.
+Run a scenario from a TOML file: who comes, which gate they meet, what serves them and what they do then.
+Or, with --oracle, compare what the gate sheds with what queueing theory says. Or, with --like, predict a
+demo's figures from what the demo measured of the database alone. Exit code 0: it ran; 1: the file cannot be
+used; 2: usage.
 """
 
 _ORACLES = {
@@ -28,20 +34,31 @@ _ORACLES = {
     "thresholds": ("limit", "thresholds", "offered"),
 }
 _OF_ORACLES = ("limit", "offered", "rate", "lambda", "sigma", "kappa", "thresholds")
+Number = TypeVar("Number", int, float)
 _SERVICES = ("exponential", "deterministic", "lognormal", "hyperexponential")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tidegate simulate`."""
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO.toml", help="what to run; - for standard input")
+    parser.add_argument(
+        "scenario", nargs="?", metavar="SCENARIO.toml", help="what to run; - for standard input"
+    )
     parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of everything left to chance (1)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")
-    parser.add_argument("--html", metavar="FILE", help="write a page with charts there too; it needs no network")
     parser.add_argument(
-        "--like", type=Path, metavar="DEMO.json", help="what `tidegate demo --json` wrote, instead of a scenario"
+        "--html", metavar="FILE", help="write a page with charts there too; it needs no network"
     )
     parser.add_argument(
-        "--scenarios", type=Path, metavar="FOLDER", help="leave the scenarios there that --like made of the demo"
+        "--like",
+        type=Path,
+        metavar="DEMO.json",
+        help="what `tidegate demo --json` wrote, instead of a scenario",
+    )
+    parser.add_argument(
+        "--scenarios",
+        type=Path,
+        metavar="FOLDER",
+        help="leave the scenarios there that --like made of the demo",
     )
     oracle = parser.add_argument_group("against queueing theory, instead of a scenario")
     oracle.add_argument("--oracle", choices=tuple(_ORACLES), help="which system")
@@ -52,14 +69,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A",
         help="arrival rate times mean service; with thresholds four, the most important priority first",
     )
-    oracle.add_argument("--thresholds", type=_wholes, metavar="A,B,C,D", help="in whole weights, from the limit down")
+    oracle.add_argument(
+        "--thresholds", type=_wholes, metavar="A,B,C,D", help="in whole weights, from the limit down"
+    )
     oracle.add_argument("--rate", type=_number, metavar="R", help="arrivals a minute (degrading)")
-    oracle.add_argument("--lambda", type=_number, metavar="L", help="answers a minute of one alone (degrading)")
+    oracle.add_argument(
+        "--lambda", type=_number, metavar="L", help="answers a minute of one alone (degrading)"
+    )
     oracle.add_argument("--sigma", type=_number, metavar="S", help="slowdown by contention (degrading)")
     oracle.add_argument("--kappa", type=_number, metavar="K", help="slowdown by pairs (degrading)")
     oracle.add_argument("--service", choices=_SERVICES, help="how service times vary (exponential)")
     oracle.add_argument("--dry-run", action="store_true", help="count what would be shed, shed nothing")
-    oracle.add_argument("--bare", action="store_true", help="enter by `with gate:` rather than by permits (dry run)")
+    oracle.add_argument(
+        "--bare", action="store_true", help="enter by `with gate:` rather than by permits (dry run)"
+    )
 
 
 def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -127,7 +150,9 @@ def _scenario(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print(f"tidegate simulate: cannot read {name}: {error.strerror}", file=sys.stderr)
         return 1
     except UnicodeDecodeError as error:
-        print(f"tidegate simulate: {name} is not UTF-8: {error.reason} at byte {error.start}", file=sys.stderr)
+        print(
+            f"tidegate simulate: {name} is not UTF-8: {error.reason} at byte {error.start}", file=sys.stderr
+        )
         return 1
     with target(args.json, parser) as json_file, target(args.html, parser) as html_file, terminable():
         try:
@@ -140,14 +165,12 @@ def _scenario(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             write_json(json_file, {**report, "verdict": verdict.sentence})
         if html_file is not None:
             command = ["simulate", args.scenario, "--seed", str(args.seed)]
-            html_file.write(_page(lambda origin: html.as_page(report, verdict, origin), command))
+            html_file.write(_page(partial(html.as_page, report, verdict), command))
     show.show(Console(stderr="-" in (args.json, args.html)), report, verdict)
     return 0
 
 
-def _page(page: Callable[..., Page], command: list[str]) -> str:
-    import shlex
-
+def _page(page: Callable[[Origin], Page], command: list[str]) -> str:
     from tidegate.report.origin import Origin
     from tidegate.report.page import render
 
@@ -182,22 +205,32 @@ def _like(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def _oracle(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tidegate import _native
 
-    numbers = {name: getattr(args, name) for name in _ORACLES[args.oracle]}
-    several = args.oracle == "thresholds"
-    if "offered" in numbers:
-        numbers["offered"] = _as_many(parser, "offered", numbers["offered"], 4 if several else 1)
-    if several:
-        numbers["thresholds"] = _as_many(parser, "thresholds", numbers["thresholds"], 4)
+    service, seed, dry_run, bare = args.service or "exponential", args.seed, args.dry_run, args.bare
     with target(args.json, parser) as json_file, terminable():
         try:
-            text, note = _native.oracle(
-                args.oracle,
-                numbers,
-                service=args.service or "exponential",
-                seed=args.seed,
-                dry_run=args.dry_run,
-                bare=args.bare,
-            )
+            match args.oracle:
+                case "erlang-b":
+                    (offered,) = _as_many(parser, "offered", args.offered, 1)
+                    text, note = _native.oracle_erlang_b(
+                        args.limit, offered, service=service, seed=seed, dry_run=dry_run, bare=bare
+                    )
+                case "degrading":
+                    speed = (getattr(args, "lambda"), args.sigma, args.kappa)
+                    text, note = _native.oracle_degrading(
+                        args.rate, args.limit, *speed, service=service, seed=seed
+                    )
+                case _:
+                    thresholds = _as_many(parser, "thresholds", args.thresholds, 4)
+                    offered = _as_many(parser, "offered", args.offered, 4)
+                    text, note = _native.oracle_thresholds(
+                        args.limit,
+                        thresholds,
+                        offered,
+                        service=service,
+                        seed=seed,
+                        dry_run=dry_run,
+                        bare=bare,
+                    )
         except ConfigError as error:
             parser.error(str(error))
         found = json.loads(text)
@@ -210,30 +243,23 @@ def _oracle(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 0
 
 
-def _as_many(
-    parser: argparse.ArgumentParser, name: str, numbers: list[float] | list[int], count: int
-) -> list[float] | list[int]:
+def _as_many(parser: argparse.ArgumentParser, name: str, numbers: list[Number], count: int) -> list[Number]:
     if len(numbers) != count:
         wanted = "one number" if count == 1 else f"{count} numbers, one for each priority"
         parser.error(f"--{name} must be {wanted}, got {','.join(str(number) for number in numbers)}")
     return numbers
 
 
-def _say(found: dict[str, object]) -> None:
-    def each(key: str) -> list[float]:
-        value = found[key]
-        return value if isinstance(value, list) else [value]  # type: ignore[list-item]
-
-    from tidegate import Priority
-
-    names = list(Priority) if isinstance(found["expected"], list) else ["all"]
-    rows = zip(names, each("expected"), each("simulated"), each("stderr"), strict=True)
+def _say(found: dict[str, Any]) -> None:
+    several = isinstance(found["expected"], list)
+    rows: list[tuple[str, float, float, float]] = (
+        list(zip(Priority, found["expected"], found["simulated"], found["stderr"], strict=True))
+        if several
+        else [("all", found["expected"], found["simulated"], found["stderr"])]
+    )
     for name, expected, simulated, error in rows:
-        off = (simulated - expected) / error
-        print(
-            f"{name}: {simulated:.6f} shed, {expected:.6f} expected: "
-            f"{off:+.1f} standard errors of {error:.6f}"
-        )
+        off = f"{(simulated - expected) / error:+.1f} standard errors of {error:.6f}"
+        print(f"{name}: {simulated:.6f} shed, {expected:.6f} expected: {off}")
     print(f"{found['n']} arrivals")
 
 
@@ -247,15 +273,14 @@ def _seed(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+    if re.fullmatch(r"-?[0-9]{1,18}", text) is None:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 18 digits, got {text!r}")
+    return int(text)
 
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(text.replace("_", " "))  # 1_000 is Python's, not a number that people write
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
 

@@ -28,8 +28,8 @@ def as_page(report: Report, verdict: Verdict, origin: Origin) -> Page:
         title=f"Tidegate simulation: {report['scenario']['title']}",
         tone=verdict.tone,
         verdict=verdict.sentence,
-        lead="A simulation in virtual time, in which requests meet the gate that ships. With the same seed it "
-        "comes out the same everywhere.",
+        lead="A simulation in virtual time, in which requests meet the gate that ships. With the same seed "
+        "it comes out the same everywhere.",
         sections=[_over_time(report), _whole(report)],
         parameters=list(_parameters(report)),
         origin=origin,
@@ -43,7 +43,10 @@ def _parameters(report: Report) -> Iterator[tuple[str, str]]:
     yield "Gate", "none" if gate is None else f"limit {gate['limit']}"
     yield "Time simulated", duration(report["virtual_s"])
     yield "Events", str(report["events"])
-    yield "In flight", f"{number(report['in_flight']['mean'])} on average, {report['in_flight']['peak']} at most"
+    yield (
+        "In flight",
+        f"{number(report['in_flight']['mean'])} on average, {report['in_flight']['peak']} at most",
+    )
     yield "Seed", str(report["seed"])
 
 
@@ -65,7 +68,9 @@ def _charts(report: Report, merged: Sequence[Row]) -> Iterator[Chart]:
     unit, unit_s = axis(report["virtual_s"])
     per, per_s = rate_unit(report["totals"]["offered"], report["virtual_s"])
 
-    def chart(title: str, lines: Sequence[Line], say: Callable[[float | None], str], y_unit: str = "") -> Chart:
+    def chart(
+        title: str, lines: Sequence[Line], say: Callable[[float | None], str], y_unit: str = ""
+    ) -> Chart:
         return Chart(
             title=title,
             x_label="time",
@@ -168,7 +173,7 @@ def _whole(report: Report) -> Section:
     ]
     return Section(
         title="The whole run",
-        lead="Counts are attempts: offered = good + late + shed + those whom somebody still waits for at the end.",
+        lead="Counts are attempts: offered = good + late + shed + those that somebody waits for at the end.",
         charts=[],
         tables=[
             Table(
@@ -178,8 +183,8 @@ def _whole(report: Report) -> Section:
                     *("shed", "share", "would shed", "p50", "p95", "p99"),
                 ),
                 groups=[Group(counts)],
-                note="Late: let in, and not answered when the client's patience ended. Of these, cancelled: the "
-                "work ended at once; wasted: it went on, and came to its end.",
+                note="Late: let in, and not answered when the client's patience ended. Of these, cancelled: "
+                "the work ended at once; wasted: it went on, and came to its end.",
             )
         ],
     )

@@ -42,4 +42,3 @@ def rate(count: int, length_s: float, what: str) -> str:
     """`count` events in `length_s` seconds, as a rate: 12.3 good answers a minute."""
     name, unit_s = rate_unit(count, length_s)
     return f"{number(count * unit_s / length_s)} {what} {name}"
-

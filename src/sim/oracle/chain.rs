@@ -67,7 +67,12 @@ impl Chain {
         let off: Vec<f64> = (0..).zip(&self.probabilities).map(|(n, pi)| (of(n) - mean) * pi).collect();
         // The sum over all states is 0, so that below a state and that above it differ in sign alone: each is
         // taken where it has the smaller terms, which is where it loses nothing.
-        let mut above: Vec<f64> = off.iter().rev().scan(0.0, running_sum).collect();
+        let mut sum = 0.0;
+        let summed = |term: &f64| {
+            sum += term;
+            sum
+        };
+        let mut above: Vec<f64> = off.iter().rev().map(summed).collect();
         above.reverse();
         let (mut below, mut mass, mut variance) = (0.0, 0.0, 0.0);
         for (n, (up, pi)) in self.up.iter().zip(&self.probabilities).enumerate() {
@@ -141,11 +146,6 @@ impl Chain {
         }
         time
     }
-}
-
-fn running_sum(sum: &mut f64, term: &f64) -> Option<f64> {
-    *sum += term;
-    Some(*sum)
 }
 
 #[cfg(test)]

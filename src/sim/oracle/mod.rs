@@ -9,11 +9,13 @@ mod erlang;
 mod estimate;
 mod fault;
 mod plan;
+mod run;
 mod service;
 mod system;
 
 pub use chain::Chain;
 pub use erlang::erlang_b;
 pub use fault::OracleError;
+pub use run::{Comparison, Effort, Entry, Shares};
 pub use service::Service;
 pub use system::{MAX_AMOUNT, MAX_ORACLE_LIMIT, Oracle};

@@ -10,13 +10,14 @@ use serde::Serialize;
 
 use super::estimate::{Batch, Estimate, estimate};
 use super::fault::OracleError;
-use super::plan::{Plan, RARE, RARE_FACTOR};
+use super::plan::Plan;
 use super::service::Service;
-use super::system::{MAX_AMOUNT, Oracle};
-use crate::gate::Gate;
+use super::system::Oracle;
 use crate::priority::{Priority, Threshold, Thresholds};
-use crate::sim::{Arrivals, Class, Run, Scenario, ScenarioError, Sizes};
-use crate::{GateBuilder, Reason};
+use crate::sim::engine::Engine;
+use crate::sim::rules::nanos;
+use crate::sim::{Arrivals, Class, Scenario, ScenarioError, Sizes};
+use crate::{Gate, GateBuilder, Reason};
 
 /// How an oracle is simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub struct Effort {
     /// The relative standard error to aim at. Four times as much is good enough below a share of 0.005, and not
     /// even that is promised for shares so small that it would take too long.
     pub aim: f64,
-    /// The most arrivals that it may take.
+    /// The most arrivals that it may take: fewer where hundreds are inside, who cost more time.
     pub most: u64,
     /// Whether the gate sheds, or only counts what it would have shed.
     pub entry: Entry,
@@ -33,7 +34,7 @@ pub struct Effort {
 impl Default for Effort {
     /// Enough to see that a share is 5 % off: three standard errors.
     fn default() -> Self {
-        Self { aim: 0.05 / 3.0, most: 40_000_000, entry: Entry::Enforced }
+        Self { aim: 0.05 / 3.0, most: 60_000_000, entry: Entry::Enforced }
     }
 }
 
@@ -88,8 +89,10 @@ impl Shares {
     }
 }
 
-/// A run whose error is this much larger than was aimed at goes on: errors are uncertain themselves.
-const TOLERANCE: f64 = 1.0;
+/// The largest budget.
+const MOST: u64 = 400_000_000;
+/// The largest load of a dry run, which lets everybody in.
+const MOST_INSIDE: f64 = 1e6;
 /// Arrivals between two questions whether to go on.
 const SLICE: f64 = 200_000.0;
 /// The seconds between two arrivals, at least and at most. A visitor stays for a nanosecond.
@@ -115,9 +118,10 @@ impl Oracle {
     ) -> Result<Option<Comparison>, OracleError> {
         self.check_exact(service, effort.entry)?;
         #[allow(clippy::cast_precision_loss)] // a budget
-        let most = effort.most as f64;
+        let most = effort.most.min(MOST) as f64;
         let plan = Plan::new(self, service, effort.aim, most);
-        let mut driver = Driver::new(self, &plan, service, seed, effort).expect("numbers within their ranges");
+        let (scenario, unit) = scenario(self, &plan, service, effort);
+        let mut driver = Driver::new(&scenario, unit, seed, &plan).expect(IN_RANGE);
         if !driver.pass(plan.warm_up, go_on) {
             return Ok(None);
         }
@@ -132,11 +136,11 @@ impl Oracle {
                 batches.push(driver.since(before));
             }
             let estimates = self.estimates(&plan, &batches);
-            let missed = self.asked().any(|level| missed(plan.expected[level], estimates[level].error, effort.aim));
+            let missed = self.asked().any(|level| estimates[level].error > plan.targets[level]);
             planned += plan.batches;
             let time = plan.warm_up + plan.batch * small(planned);
-            if !missed || plan.cut || time * plan.rate() > most {
-                return Ok(Some(self.comparison(&plan, &estimates, missed.then_some(most))));
+            if !missed || plan.cut || time > plan.budget {
+                return Ok(Some(self.comparison(&plan, &estimates, missed || plan.cut)));
             }
         }
     }
@@ -146,13 +150,33 @@ impl Oracle {
             Err(OracleError { name, rule: rule.to_owned(), got: got.to_owned() })
         };
         if self.by_priority() && service != Service::Exponential {
-            return refused("service", "exponential with thresholds, which are exact for no other", service.name());
+            return refused(
+                "service",
+                "exponential with thresholds, which are exact for no other",
+                service.name(),
+            );
         }
         if entry == Entry::BareDryRun && service != Service::Exponential {
-            return refused("service", "exponential with bare entries, which are exact for no other", service.name());
+            return refused(
+                "service",
+                "exponential with bare entries, which are exact for no other",
+                service.name(),
+            );
         }
         if entry != Entry::Enforced && self.slows_down() {
-            return refused("a dry run's oracle", "one that does not slow down: whoever is let in beyond the limit slows the others", "degrading");
+            return refused(
+                "a dry run's oracle",
+                "one that does not slow down: whoever is let in beyond the limit slows the others",
+                "degrading",
+            );
+        }
+        let inside: f64 = self.offered.iter().sum();
+        if entry != Entry::Enforced && inside > MOST_INSIDE {
+            return refused(
+                "a dry run's load",
+                &format!("at most {MOST_INSIDE:e}, as it lets everybody in"),
+                &inside.to_string(),
+            );
         }
         Ok(())
     }
@@ -164,7 +188,7 @@ impl Oracle {
         })
     }
 
-    fn comparison(&self, plan: &Plan, estimates: &[Estimate; 4], short_of: Option<f64>) -> Comparison {
+    fn comparison(&self, plan: &Plan, estimates: &[Estimate; 4], short: bool) -> Comparison {
         let shares = |of: &dyn Fn(usize) -> f64| {
             if self.by_priority() { Shares::Each(std::array::from_fn(of)) } else { Shares::All(of(1)) }
         };
@@ -173,20 +197,15 @@ impl Oracle {
             simulated: shares(&|level| estimates[level].share),
             stderr: shares(&|level| estimates[level].error),
             n: estimates.iter().map(|estimate| estimate.arrivals).sum(),
-            note: short_of.map(|most| {
+            note: short.then(|| {
                 format!(
-                    "the run was ended after its budget of {most:e} arrivals: with these numbers the past is felt \
-                     for so long that the standard error is still larger than was aimed at"
+                    "the run was ended by its budget of {:.0} arrivals: with these numbers the past is felt for so \
+                     long that the standard error is larger, and less certain, than was aimed at",
+                    plan.budget * plan.rate()
                 )
             }),
         }
     }
-}
-
-/// Whether the error is larger than was aimed at.
-fn missed(expected: f64, error: f64, aim: f64) -> bool {
-    // What is rarer is as exact as it could be in the time.
-    expected >= RARE && error > TOLERANCE * aim * expected
 }
 
 #[allow(clippy::cast_precision_loss)] // few
@@ -194,10 +213,12 @@ fn small(count: usize) -> f64 {
     count as f64
 }
 
+/// Why the engine takes what it is given: no number leaves its range, and a gate bounds those inside.
+const IN_RANGE: &str = "an oracle's numbers are within the engine's";
+
 /// A run of the engine, taken in steps.
-struct Driver {
-    run: Run,
-    gate: Gate,
+struct Driver<'s> {
+    engine: Engine<'s>,
     /// Seconds of the run in a unit of the oracle's time.
     unit: f64,
     /// Units between two questions.
@@ -205,29 +226,34 @@ struct Driver {
     now: f64,
 }
 
-impl Driver {
-    fn new(oracle: &Oracle, plan: &Plan, service: Service, seed: u64, effort: &Effort) -> Result<Self, ScenarioError> {
-        let rate = plan.rate();
-        let unit = (1.0 / rate).clamp(CLOSEST, FARTHEST) * rate;
-        let sizes = match service {
-            Service::Exponential => Sizes::Exponential,
-            Service::Deterministic => Sizes::Deterministic,
-            Service::Lognormal => Sizes::Lognormal { cv: service.variation() },
-            Service::Hyperexponential => Sizes::Hyperexponential { cv: service.variation() },
-        };
-        // Far beyond these ends nobody leaves, or everybody at once.
-        let lambda = (oracle.speed.lambda / unit).clamp(1e-12, 1e12);
-        let most = Duration::from_secs_f64(effort.most as f64 / rate * unit + 1.0);
-        let mut arrivals = Arrivals::poisson(rate / unit, most);
-        arrivals.mix = mix(plan);
-        let database = crate::sim::Service::shared(lambda, oracle.speed.sigma, oracle.speed.kappa);
-        let mut scenario = Scenario::new("oracle", arrivals, database.sizes(sizes));
-        scenario.interval = most;
-        scenario.gate = Some(gate(oracle).enforce(effort.entry == Entry::Enforced));
-        scenario.bare_entries = effort.entry == Entry::BareDryRun;
-        let run = scenario.start(seed)?;
-        let gate = run.gate().expect("the scenario has one").clone();
-        Ok(Self { run, gate, unit, slice: SLICE / rate, now: 0.0 })
+/// The system as the engine takes it, and the seconds in a unit of the oracle's time.
+fn scenario(oracle: &Oracle, plan: &Plan, service: Service, effort: &Effort) -> (Scenario, f64) {
+    let rate = plan.rate();
+    let unit = (1.0 / rate).clamp(CLOSEST, FARTHEST) * rate;
+    let sizes = match service {
+        Service::Exponential => Sizes::Exponential,
+        Service::Deterministic => Sizes::Deterministic,
+        Service::Lognormal => Sizes::Lognormal { cv: service.variation() },
+        Service::Hyperexponential => Sizes::Hyperexponential { cv: service.variation() },
+    };
+    // Far beyond these ends nobody leaves, or everybody at once.
+    let lambda = (oracle.speed.lambda / unit).clamp(1e-12, 1e12);
+    #[allow(clippy::cast_precision_loss)] // a budget
+    let most = Duration::from_secs_f64(effort.most.min(MOST) as f64 / rate * unit + 1.0);
+    let mut arrivals = Arrivals::poisson(rate / unit, most);
+    arrivals.mix = mix(plan);
+    let database = crate::sim::Service::shared(lambda, oracle.speed.sigma, oracle.speed.kappa);
+    let mut scenario = Scenario::new("oracle", arrivals, database.sizes(sizes));
+    scenario.interval = most;
+    scenario.gate = Some(gate(oracle).enforce(effort.entry == Entry::Enforced));
+    scenario.bare_entries = effort.entry == Entry::BareDryRun;
+    (scenario, unit)
+}
+
+impl<'s> Driver<'s> {
+    fn new(scenario: &'s Scenario, unit: f64, seed: u64, plan: &Plan) -> Result<Self, ScenarioError> {
+        scenario.check()?;
+        Ok(Self { engine: Engine::new(scenario, seed)?, unit, slice: SLICE / plan.rate(), now: 0.0 })
     }
 
     /// Lets `time` pass; whether it did.
@@ -238,13 +264,13 @@ impl Driver {
                 return false;
             }
             self.now = (self.now + self.slice).min(end);
-            self.run.until(Duration::from_secs_f64(self.now * self.unit));
+            self.engine.until(nanos(Duration::from_secs_f64(self.now * self.unit))).expect(IN_RANGE);
         }
         true
     }
 
     fn counts(&self) -> [Batch; 4] {
-        let stats = self.gate.stats();
+        let stats = self.engine.gate().expect("the scenario has one").stats();
         Priority::ALL.map(|priority| {
             let turned_away: u64 = Reason::ALL.iter().map(|&reason| stats.shed(priority, reason)).sum();
             let shed = turned_away + stats.would_shed(priority);
@@ -276,7 +302,12 @@ fn mix(plan: &Plan) -> Vec<Class> {
     let total: f64 = plan.offered.iter().sum();
     let of = |rates: [f64; 4], size: f64| {
         let classes = Priority::ALL.into_iter().zip(rates).filter(move |&(_, rate)| rate > NOBODY * total);
-        classes.map(move |(priority, rate)| Class { priority, share: rate / (total + 1.0), size, ..Class::default() })
+        classes.map(move |(priority, rate)| Class {
+            priority,
+            share: rate / (total + 1.0),
+            size,
+            ..Class::default()
+        })
     };
     of(plan.offered, 1.0).chain(of(plan.visits, VISIT)).collect()
 }

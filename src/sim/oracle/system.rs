@@ -8,10 +8,10 @@ use super::fault::OracleError;
 pub const MAX_ORACLE_LIMIT: u32 = 1_000_000;
 
 /// The largest rate, load or slowdown of an oracle.
-pub const MAX_AMOUNT: f64 = 1e9;
+pub const MAX_AMOUNT: f64 = 1e6;
 
 /// The smallest rate or load but 0.
-const MIN_AMOUNT: f64 = 1e-9;
+const MIN_AMOUNT: f64 = 1e-6;
 
 /// A gate in front of something whose behaviour is known, where the share that it sheds is known, too.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,7 +188,8 @@ fn load(name: &'static str, load: f64) -> Result<f64, OracleError> {
     if load == 0.0 {
         return Ok(0.0);
     }
-    within(name, MIN_AMOUNT, load).map_err(|fault| OracleError { rule: format!("0 or {}", fault.rule), ..fault })
+    within(name, MIN_AMOUNT, load)
+        .map_err(|fault| OracleError { rule: format!("0 or {}", fault.rule), ..fault })
 }
 
 fn within(name: &'static str, least: f64, amount: f64) -> Result<f64, OracleError> {
@@ -287,9 +288,9 @@ mod tests {
             refused(Oracle::erlang_b(-1, 1.0)),
             "limit must be a whole number from 0 to 1000000, got -1"
         );
-        for bad in [-1.0, f64::NAN, f64::INFINITY, 1e10] {
-            let rule = format!("must be a number from 0 to 1e9, got {bad}");
-            let load = format!("must be 0 or a number from 1e-9 to 1e9, got {bad}");
+        for bad in [-1.0, f64::NAN, f64::INFINITY, 1e7] {
+            let rule = format!("must be a number from 0 to 1e6, got {bad}");
+            let load = format!("must be 0 or a number from 1e-6 to 1e6, got {bad}");
             assert_eq!(refused(Oracle::erlang_b(1, bad)), format!("offered {load}"));
             assert_eq!(refused(Oracle::degrading(1.0, 1, 1.0, bad, 0.0)), format!("sigma {rule}"));
             assert_eq!(refused(Oracle::degrading(1.0, 1, 1.0, 0.0, bad)), format!("kappa {rule}"));
@@ -299,7 +300,7 @@ mod tests {
         }
         assert_eq!(
             refused(Oracle::degrading(1.0, 1, 0.0, 0.0, 0.0)),
-            "lambda must be a number from 1e-9 to 1e9, got 0"
+            "lambda must be a number from 1e-6 to 1e6, got 0"
         );
         for (thresholds, got) in
             [([9, 9, 9, 8], "9,9,9,8"), ([10, 10, 8, 9], "10,10,8,9"), ([11; 4], "11,11,11,11")]

@@ -73,11 +73,16 @@ pub(super) fn read(
         _ => return None,
     };
     arrivals.mix = mix;
-    if let Err(error) = arrivals.check() {
-        table.refuse(error);
-        return None;
+    // The rules of each key were kept: what is left are those of lists.
+    let Err(broken) = arrivals.check() else {
+        return Some(arrivals);
+    };
+    let key = ["stages", "trace", "mix"].into_iter().find(|key| broken.key == format!("arrivals.{key}"));
+    match key.and_then(|key| table.value(key)) {
+        Some(value) => value.refuse(broken.message),
+        None => table.refuse(broken),
     }
-    Some(arrivals)
+    None
 }
 
 fn stage(table: &Table<'_>) -> Stage {

@@ -7,6 +7,8 @@ mod common;
 
 mod article;
 mod closed_forms;
+mod files;
+mod scenarios;
 mod steps;
 mod storm;
 mod sums;
