@@ -197,7 +197,8 @@ def test_every_difference_is_said_once_under_what_may_explain_it(found: Comparis
     explained = [difference for _, differences in found.explained() for difference in differences]
     assert sorted(map(id, explained)) == sorted(map(id, found.differences))
     for difference in found.differences:
-        assert difference.sentence.startswith(f"{difference.arm} at {difference.load:g}x: predicted ")
+        assert difference.cell == f"{difference.arm} at {difference.load:g}x"
+        assert difference.said.startswith("predicted ") and ", measured " in difference.said
         predicted = difference.kind.over(pair(found, difference.load, difference.arm).runs)
         assert predicted is not None and difference.kind.differs(difference.measured, predicted)
 
@@ -230,7 +231,9 @@ def test_the_json_has_both_sides_and_the_scenario_of_each_cell(found: Comparison
         assert "[service]" in cell["scenario"]
     assert {level["workers"] for level in written["model"]["curve"]} == {1, 2, 3, 4}
     assert written["verdict"] == found.verdict
-    assert [one["sentence"] for one in written["differences"]] == [one.sentence for one in found.differences]
+    assert [one["sentence"] for one in written["differences"]] == [
+        f"{one.cell}: {one.said}" for one in found.differences
+    ]
 
 
 def test_the_page_says_all_of_it_and_needs_no_network(found: Comparison) -> None:

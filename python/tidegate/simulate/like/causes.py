@@ -75,7 +75,7 @@ def _say_refusing(demo: Demo, _model: Model) -> str:
         "The model does not know what users and refusals cost: in the demo they share the processors with "
         "the database, here they are free. Measured in turns with the bare database, Tidegate at "
         f"{demo.reference_load:g}x reached {demo.reference:.2f} of it. What is missing beyond that is the "
-        "machine, which was slower by then than while the curve was measured."
+        "machine's speed, which was higher while the curve was measured."
     )
 
 

@@ -54,12 +54,14 @@ class Difference:
     cause: Cause
 
     @property
-    def sentence(self) -> str:
-        """It, said plainly."""
-        return (
-            f"{self.arm} at {self.load:g}x: predicted {self.kind.say(self.predicted)}, "
-            f"measured {self.kind.write(self.measured)}"
-        )
+    def cell(self) -> str:
+        """Where."""
+        return f"{self.arm} at {self.load:g}x"
+
+    @property
+    def said(self) -> str:
+        """What, plainly."""
+        return f"predicted {self.kind.say(self.predicted)}, measured {self.kind.write(self.measured)}"
 
 
 @dataclass(frozen=True, slots=True)

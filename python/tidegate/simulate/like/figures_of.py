@@ -45,7 +45,7 @@ def figures_of(found: Comparison) -> dict[str, object]:
                 "predicted": difference.predicted,
                 "measured": difference.measured,
                 "cause": difference.cause.key,
-                "sentence": difference.sentence,
+                "sentence": f"{difference.cell}: {difference.said}",
             }
             for difference in found.differences
         ],

@@ -143,7 +143,7 @@ def _differences(found: Comparison) -> Section:
                 Group(
                     [
                         (
-                            f"{difference.arm} at {difference.load:g}x",
+                            difference.cell,
                             difference.kind.key,
                             difference.kind.write(difference.predicted),
                             difference.kind.write(difference.measured),

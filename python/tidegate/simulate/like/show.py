@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -24,8 +25,9 @@ def show(console: Console, found: Comparison) -> None:
         console.print(note, highlight=False, markup=False)
     for cause, differences in found.explained():
         console.print(f"\n{cause}", highlight=False, markup=False)
-        for difference in differences:
-            console.print(f"- {difference.sentence}", highlight=False, markup=False)
+        for cell, of_cell in groupby(differences, key=lambda difference: difference.cell):
+            said = "; ".join(difference.said for difference in of_cell)
+            console.print(f"- {cell}: {said}", highlight=False, markup=False)
     console.print(f"\n{RULE}", highlight=False, markup=False)
     console.print()
     console.print(found.verdict, soft_wrap=True, highlight=False, markup=False)
