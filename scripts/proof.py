@@ -193,7 +193,8 @@ def _spread(distances: Sequence[float]) -> str:
     shares = ", ".join(f"{100 * count / len(distances):.0f} %" for count in within)
     return (
         f"Of {len(distances)} shares {shares} lie within one, two and three standard errors of theory, "
-        f"where 68, 95 and 99.7 % were to be expected; on average they are off by {mean(distances):+.2f} standard errors."
+        "where 68, 95 and 99.7 % were to be expected; on average they are off by "
+        f"{mean(distances):+.2f} standard errors."
     )
 
 

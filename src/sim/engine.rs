@@ -6,20 +6,18 @@
 //! nanosecond, the first in this list: so whoever leaves makes room for whoever comes, and an answer that
 //! arrives with the timeout is good.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-use super::arrivals::{Draw, Source};
+use super::agenda::{Agenda, Step};
 use super::clients::OnTimeout;
 use super::door::{Answer, Door, Holding};
-use super::pool::{Pace, Pool};
+use super::pool::{Pool, Speed};
 use super::recorder::Recorder;
 use super::report::{GateReport, Report};
 use super::requests::{Attempt, Key, Place, Request, Requests};
 use super::rules::{ScenarioError, nanos};
 use super::scenario::Scenario;
-use super::service::{Change, Dependency};
+use super::service::{Dependency, Service};
 use super::sizes::Sampler;
+use super::source::{Draw, Source};
 use super::streams::Streams;
 use super::tally::seconds;
 use crate::outcome::Outcome;
@@ -48,43 +46,6 @@ pub(super) fn run(
     Ok(Some(engine.report(seed)))
 }
 
-/// A retry that will be made.
-#[derive(Clone, Copy, Debug)]
-struct Retry {
-    at_ns: u64,
-    /// In the order in which they were decided.
-    number: u64,
-    attempt: Attempt,
-}
-
-impl PartialEq for Retry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Retry {}
-
-impl PartialOrd for Retry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Retry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
-    }
-}
-
-/// A step of the capacity.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Service(Change),
-    /// The pace of the dependency from then on.
-    Dependency(f64),
-}
-
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
 enum Next {
@@ -109,11 +70,7 @@ pub(super) struct Engine<'s> {
     requests: Requests,
     service: Pool,
     dependency: Option<Pool>,
-    /// In order, the last one first.
-    steps: Vec<(u64, Step)>,
-    timeouts: VecDeque<(u64, Key)>,
-    retries: BinaryHeap<Reverse<Retry>>,
-    decided_retries: u64,
+    agenda: Agenda,
     recorder: Recorder,
     events: u64,
     now_ns: u64,
@@ -122,34 +79,23 @@ pub(super) struct Engine<'s> {
 impl<'s> Engine<'s> {
     pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
-        let service = &scenario.service;
-        let pace = Pace {
-            alone: service.lambda / 1e9,
-            sigma: service.sigma,
-            kappa: service.kappa,
-            processors: service.processors.map_or(f64::INFINITY, f64::from),
-        };
-        let mut steps: Vec<_> =
-            service.changes.iter().map(|change| (nanos(change.at), Step::Service(*change))).collect();
-        let dependency =
-            scenario.dependency.as_ref().map(|dependency| dependency_pool(dependency, &mut steps));
-        steps.sort_by_key(|(at_ns, _)| *at_ns);
-        steps.reverse();
+        let Service { lambda, sigma, kappa, processors, servers, .. } = scenario.service;
+        let speed = Speed::new(lambda / 1e9, sigma, kappa);
+        let speed = Speed { processors: processors.map_or(speed.processors, f64::from), ..speed };
+        let speed_of = |dependency: &Dependency| Speed::new(dependency.speed(), 0.0, 0.0);
+        let dependency = scenario.dependency.as_ref().map(speed_of);
         let mut engine = Self {
             scenario,
             door,
             streams: Streams::new(seed),
             source: Source::new(&scenario.arrivals.schedule),
             draw: Draw::new(&scenario.arrivals.mix),
-            sizes: service.sizes.sampler(),
+            sizes: scenario.service.sizes.sampler(),
             arrival_ns: 0,
             requests: Requests::default(),
-            service: Pool::new(Place::Service, pace, service.servers),
-            dependency,
-            steps,
-            timeouts: VecDeque::new(),
-            retries: BinaryHeap::new(),
-            decided_retries: 0,
+            service: Pool::new(Place::Service, speed, servers),
+            dependency: dependency.map(|speed| Pool::new(Place::Dependency, speed, None)),
+            agenda: Agenda::new(scenario),
             recorder: Recorder::new(scenario),
             events: 0,
             now_ns: 0,
@@ -187,8 +133,8 @@ impl<'s> Engine<'s> {
                 Next::Answered => self.answered(),
                 Next::Timeout => self.timeout()?,
                 Next::Retry => {
-                    if let Some(Reverse(retry)) = self.retries.pop() {
-                        self.attempt(retry.attempt)?;
+                    if let Some(attempt) = self.agenda.retry() {
+                        self.attempt(attempt)?;
                     }
                 }
                 Next::Arrival => self.arrive()?,
@@ -197,16 +143,12 @@ impl<'s> Engine<'s> {
     }
 
     fn next(&mut self) -> (u64, Next) {
-        // Most of those who wait are answered.
-        while self.timeouts.front().is_some_and(|(_, key)| !self.requests.has(*key)) {
-            self.timeouts.pop_front();
-        }
         let others = [
-            (self.steps.last().map_or(u64::MAX, |(at_ns, _)| *at_ns), Next::Step),
+            (self.agenda.step_ns(), Next::Step),
             (self.service.next_ns(), Next::Served),
             (self.dependency.as_ref().map_or(u64::MAX, Pool::next_ns), Next::Answered),
-            (self.timeouts.front().map_or(u64::MAX, |(at_ns, _)| *at_ns), Next::Timeout),
-            (self.retries.peek().map_or(u64::MAX, |Reverse(retry)| retry.at_ns), Next::Retry),
+            (self.agenda.timeout_ns(&self.requests), Next::Timeout),
+            (self.agenda.retry_ns(), Next::Retry),
             (self.arrival_ns, Next::Arrival),
         ];
         let mut first = (self.recorder.boundary_ns(), Next::Boundary);
@@ -219,23 +161,23 @@ impl<'s> Engine<'s> {
     }
 
     fn step(&mut self) {
-        let Some((_, step)) = self.steps.pop() else {
+        let Some(step) = self.agenda.step() else {
             return;
         };
         match (step, &mut self.dependency) {
             (Step::Service(change), _) => {
-                let pace = self.service.pace();
-                let pace = Pace {
-                    alone: change.lambda.map_or(pace.alone, |lambda| lambda / 1e9),
-                    sigma: change.sigma.unwrap_or(pace.sigma),
-                    kappa: change.kappa.unwrap_or(pace.kappa),
-                    ..pace
+                let speed = self.service.speed();
+                let speed = Speed {
+                    alone: change.lambda.map_or(speed.alone, |lambda| lambda / 1e9),
+                    sigma: change.sigma.unwrap_or(speed.sigma),
+                    kappa: change.kappa.unwrap_or(speed.kappa),
+                    ..speed
                 };
-                self.service.change(self.now_ns, pace, change.servers, &mut self.requests);
+                self.service.change(self.now_ns, speed, change.servers, &mut self.requests);
             }
             (Step::Dependency(alone), Some(pool)) => {
-                let pace = Pace { alone, ..pool.pace() };
-                pool.change(self.now_ns, pace, None, &mut self.requests);
+                let speed = Speed { alone, ..pool.speed() };
+                pool.change(self.now_ns, speed, None, &mut self.requests);
             }
             (Step::Dependency(_), None) => {}
         }
@@ -281,7 +223,7 @@ impl<'s> Engine<'s> {
             _ => return Err(self.too_many("inside")),
         };
         if let Some(timeout) = self.scenario.clients.timeout {
-            self.timeouts.push_back((self.now_ns.saturating_add(nanos(timeout)), key));
+            self.agenda.add_timeout(self.now_ns.saturating_add(nanos(timeout)), key);
         }
         self.service.enter(self.now_ns, key, attempt.size, &mut self.requests);
         Ok(())
@@ -337,7 +279,7 @@ impl<'s> Engine<'s> {
     }
 
     fn timeout(&mut self) -> Result<(), ScenarioError> {
-        let Some((_, key)) = self.timeouts.pop_front() else {
+        let Some(key) = self.agenda.timeout() else {
             return Ok(());
         };
         let Some(request) = self.requests.get_mut(key) else {
@@ -380,11 +322,10 @@ impl<'s> Engine<'s> {
         if retries.until.is_some_and(|until| at_ns >= nanos(until)) {
             return Ok(());
         }
-        if self.retries.len() >= MOST_INSIDE {
+        if self.agenda.retries() >= MOST_INSIDE {
             return Err(self.too_many("that will be tried again"));
         }
-        self.decided_retries += 1;
-        self.retries.push(Reverse(Retry { at_ns, number: self.decided_retries, attempt }));
+        self.agenda.add_retry(at_ns, attempt);
         Ok(())
     }
 
@@ -403,15 +344,4 @@ impl<'s> Engine<'s> {
             series: recorder.into_series(),
         }
     }
-}
-
-/// The pool of those who wait for the dependency. Its pace is that of one unit of work for everybody.
-fn dependency_pool(dependency: &Dependency, steps: &mut Vec<(u64, Step)>) -> Pool {
-    // Of no time at all: infinitely fast.
-    let pace = |time: std::time::Duration| 1e-9 / time.as_secs_f64();
-    steps.extend(
-        dependency.changes.iter().map(|change| (nanos(change.at), Step::Dependency(pace(change.time)))),
-    );
-    let pace = Pace { alone: pace(dependency.time), sigma: 0.0, kappa: 0.0, processors: f64::INFINITY };
-    Pool::new(Place::Dependency, pace, None)
 }

@@ -17,7 +17,7 @@ use super::requests::{Key, Place, Requests};
 
 /// How fast each of those in a pool gets on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct Speed {
     /// Units of work a nanosecond of one alone. Infinite: all are done at once.
     pub(super) alone: f64,
     pub(super) sigma: f64,
@@ -26,7 +26,12 @@ pub(super) struct Pace {
     pub(super) processors: f64,
 }
 
-impl Pace {
+impl Speed {
+    /// Where all get on at a time.
+    pub(super) const fn new(alone: f64, sigma: f64, kappa: f64) -> Self {
+        Self { alone, sigma, kappa, processors: f64::INFINITY }
+    }
+
     /// With how many.
     #[allow(clippy::cast_precision_loss)] // far fewer than 2^52
     fn with(self, serving: usize) -> f64 {
@@ -66,7 +71,7 @@ impl Ord for Mark {
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    pace: Pace,
+    speed: Speed,
     servers: usize,
     /// Where those inside are said to be.
     place: Place,
@@ -82,9 +87,9 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(place: Place, pace: Pace, servers: Option<u32>) -> Self {
+    pub(super) fn new(place: Place, speed: Speed, servers: Option<u32>) -> Self {
         Self {
-            pace,
+            speed,
             servers: servers.map_or(usize::MAX, |servers| servers as usize),
             place,
             attained: 0.0,
@@ -102,8 +107,8 @@ impl Pool {
         self.next_ns
     }
 
-    pub(super) fn pace(&self) -> Pace {
-        self.pace
+    pub(super) fn speed(&self) -> Speed {
+        self.speed
     }
 
     pub(super) fn enter(&mut self, now_ns: u64, key: Key, size: f64, requests: &mut Requests) {
@@ -134,9 +139,15 @@ impl Pool {
         self.settle(requests);
     }
 
-    pub(super) fn change(&mut self, now_ns: u64, pace: Pace, servers: Option<u32>, requests: &mut Requests) {
+    pub(super) fn change(
+        &mut self,
+        now_ns: u64,
+        speed: Speed,
+        servers: Option<u32>,
+        requests: &mut Requests,
+    ) {
         self.advance(now_ns);
-        self.pace = pace;
+        self.speed = speed;
         self.servers = servers.map_or(self.servers, |servers| servers as usize);
         self.settle(requests);
     }
@@ -174,11 +185,45 @@ impl Pool {
             self.next_ns = u64::MAX;
             return;
         };
-        self.rate = self.pace.with(self.serving);
+        self.rate = self.speed.with(self.serving);
         let left = (next.at - self.attained).max(0.0) / self.rate;
         // Rounded up, so that it has attained its mark by then. Saturates; nothing over nothing is now.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let left = left.ceil() as u64;
         self.next_ns = self.since_ns.saturating_add(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::door::Holding;
+    use super::super::requests::{Attempt, Request};
+    use super::*;
+
+    fn request() -> Request {
+        let attempt = Attempt { class: 0, tries: 0, size: 1.0 };
+        Request { attempt, holding: Holding::Nothing, since_ns: 0, place: Place::Queue, awaited: true }
+    }
+
+    /// However many are cancelled, and however far off their marks are.
+    #[test]
+    fn cancelled_requests_leave_the_memory() {
+        let speed = Speed::new(1e-9, 1.0, 0.0);
+        let mut pool = Pool::new(Place::Service, speed, Some(10));
+        let mut requests = Requests::default();
+        let first = requests.insert(request()).unwrap();
+        pool.enter(0, first, 1.0, &mut requests);
+        for n in 0..10_000 {
+            let key = requests.insert(request()).unwrap();
+            pool.enter(n, key, 1e9, &mut requests);
+            let place = requests.remove(key).unwrap().place;
+            pool.forget(n, place, &mut requests);
+            assert!(pool.marks.len() <= 2 + 64 && pool.queue.is_empty() && pool.serving == 1);
+        }
+        let done = pool.next_ns();
+        assert_eq!(pool.leave(done, &mut requests), Some(first));
+        assert_eq!((pool.next_ns(), pool.marks.len()), (u64::MAX, 0));
+        // Nobody was beside it for any time.
+        assert!(done.abs_diff(1_000_000_000) <= 1, "{done}");
     }
 }

@@ -127,7 +127,22 @@ pub struct DependencyChange {
     pub time: Duration,
 }
 
+/// Units of work a nanosecond, of which it is one; no time at all is infinitely fast.
+fn speed(time: Duration) -> f64 {
+    1e-9 / time.as_secs_f64()
+}
+
+impl DependencyChange {
+    pub(super) fn speed(&self) -> f64 {
+        speed(self.time)
+    }
+}
+
 impl Dependency {
+    pub(super) fn speed(&self) -> f64 {
+        speed(self.time)
+    }
+
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
         rules::time(self.time).of("dependency.time")?;
         for (at, change) in self.changes.iter().enumerate() {

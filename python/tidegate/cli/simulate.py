@@ -122,6 +122,9 @@ def _refuse_what_does_not_go_together(args: argparse.Namespace, parser: argparse
     for name in [*(name for name in given if name not in needed), *flags]:
         place = "--oracle" if args.oracle is None else f"--oracle {' or '.join(_takers(name))}"
         parser.error(f"--{name.replace('_', '-')} goes with {place}")
+    if args.dry_run and args.oracle == "degrading":
+        # Whoever is let in beyond the limit slows the others down.
+        parser.error("--dry-run goes with --oracle erlang-b or thresholds")
     if args.bare and not args.dry_run:
         parser.error("--bare goes with --dry-run")
     if args.oracle is not None and args.html is not None:

@@ -34,17 +34,12 @@ pub(super) fn read(
     }
     let keep = table.read("keep", number(share));
     let speed = table.read("speed", number(positive));
-    for key in ["keep", "speed"] {
-        if !given.contains(&"trace")
-            && let Some(value) = table.value(key)
-        {
+    if !given.contains(&"trace") {
+        for value in ["keep", "speed"].into_iter().filter_map(|key| table.value(key)) {
             value.refuse("is for a trace, and there is none");
         }
     }
     let rate = table.read("rate", rate(not_negative));
-    if given == ["rate"] && duration.is_none() {
-        table.refuse("rate has no end: say for how long at the top of the file, as in duration = \"30min\"");
-    }
     let stages = table.tables("stages", stage);
     let ramp = table.read("ramp", one_of(&[("article", ())]));
     let times = table.read("trace", |value| {

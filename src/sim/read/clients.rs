@@ -14,9 +14,9 @@ pub(super) fn read(table: &Table<'_>) -> Clients {
         if let Some(value) = table.value("on_timeout") {
             value.refuse("there is no timeout");
         }
-        if retries.is_some_and(|retries| retries.on_timeout)
-            && let Some(value) = table.value("retries")
-        {
+        let after_timeouts =
+            table.value("retries").filter(|_| retries.is_some_and(|retries| retries.on_timeout));
+        if let Some(value) = after_timeouts {
             value.refuse("on has \"timeout\", and there is no timeout");
         }
     }

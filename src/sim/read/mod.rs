@@ -51,6 +51,9 @@ fn scenario(root: &Table<'_>, load: &Load<'_>) -> Scenario {
     let gate = root.table("gate", GateTable::read).flatten();
     let default_priority = gate.as_ref().map(|gate| gate.default_priority).unwrap_or_default();
     let arrivals = need(root, "arrivals", "who comes, and when", |table| {
+        if root.value("duration").is_none() && table.value("rate").is_some() {
+            table.refuse("rate has no end: say for how long at the top, as in duration = \"30min\"");
+        }
         arrivals::read(table, duration, default_priority, load)
     });
     let end = duration.or_else(|| arrivals.as_ref().map(Arrivals::length)).unwrap_or(LONGEST);

@@ -129,10 +129,12 @@ fn the_article_collapses_minute_by_minute() {
     }
 }
 
+type Change = fn(&mut Scenario);
+
 /// What the comparison is worth: models that are not the article's do not pass it.
 #[test]
 fn another_model_does_not() {
-    let others: [(&str, &str, fn(&mut Scenario)); 8] = [
+    let others: [(&str, &str, Change); 8] = [
         ("limit 42, 80/min", "kappa 10 % up", |other| other.service.kappa *= 1.1),
         ("limit 42, 80/min", "sigma 10 % down", |other| other.service.sigma *= 0.9),
         ("limit 30, 80/min", "a limit of 42", |other| other.gate = Some(Gate::builder("db", 42))),

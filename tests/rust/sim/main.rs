@@ -8,6 +8,7 @@ mod common;
 mod article;
 mod closed_forms;
 mod files;
+mod fuzz;
 mod scenarios;
 mod steps;
 mod storm;

@@ -37,10 +37,10 @@ fn sheds(report: &Report, minutes: std::ops::Range<usize>) -> f64 {
 #[test]
 fn each_of_them_runs() {
     let files = fs::read_dir(directory()).expect("there are examples");
-    let mut names: Vec<_> = files
-        .map(|file| file.expect("a file").file_name().into_string().expect("a plain name"))
-        .filter(|name| name.ends_with(".toml"))
-        .collect();
+    let paths = files.map(|file| file.expect("a file").path());
+    let scenarios = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    let mut names: Vec<_> =
+        scenarios.map(|path| path.file_name().unwrap().to_str().expect("a plain name").to_owned()).collect();
     names.sort();
     assert!(names.len() >= 9, "{names:?}");
     for name in names {

@@ -36,7 +36,7 @@ fn abandoned_work_keeps_the_database_down_and_cancelling_it_does_not() {
         cancelling.clients.on_timeout = OnTimeout::Cancel;
         let report = cancelling.run(seed).unwrap();
         assert!(errors(&report, 80..90) > 0.9, "seed {seed}: 150/min do not collapse");
-        assert_eq!(errors(&report, 100..120), 0.0, "seed {seed}: 20/min do not recover");
+        assert!(errors(&report, 100..120) < 0.001, "seed {seed}: 20/min do not recover");
         let mut gated = abandoning.clone();
         gated.gate = Some(Gate::builder("db", 30));
         let report = gated.run(seed).unwrap();

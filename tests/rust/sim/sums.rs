@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tidegate::sim::{
-    Arrivals, Change, Class, Clients, Dependency, OnTimeout, Retries, Scenario, Service, Sizes, Tally,
+    Arrivals, Change, Class, Clients, Dependency, OnTimeout, Retries, Scenario, Schedule, Service, Sizes,
+    Tally, Trace,
 };
-use tidegate::{Gate, GateBuilder, Priority, Weight};
+use tidegate::{Gate, GateBuilder, Priority, Threshold, Thresholds, Weight};
 
 /// Everything at once: four priorities of different weight and size, retries, timeouts, a dependency, steps.
 fn busy(gate: Option<GateBuilder>, on_timeout: OnTimeout) -> Scenario {
@@ -129,10 +130,47 @@ fn the_same_users_meet_every_gate() {
         scenario.service.kappa = 0.01;
         assert_eq!(users(&scenario), expected);
     }
-    // With the same work: of a lone queue, the times are the same whether or not others were shed before.
     let mut other = ungated;
     other.service.sizes = Sizes::Deterministic;
     assert_eq!(users(&other), expected);
+}
+
+/// With the same work: where nobody slows anybody down, who was let in takes as long, whoever else was shed.
+#[test]
+fn the_same_users_bring_the_same_work() {
+    let mut scenario = busy(None, OnTimeout::Cancel);
+    scenario.service = Service::servers(None, Duration::from_secs(1)).sizes(Sizes::Lognormal { cv: 1.0 });
+    scenario.clients = Clients::default();
+    let all = scenario.run(5).unwrap();
+    let closed = Thresholds::default().with(Priority::Sheddable, Threshold::Reserve(100_000));
+    scenario.gate = Some(Gate::builder("db", 100_000).thresholds(closed));
+    let some = scenario.run(5).unwrap();
+    assert_eq!(some.by_priority[3].tally.admitted, 0);
+    assert!(all.by_priority[3].tally.admitted > 0 && all.by_priority[0].tally.admitted > 0);
+    for (some, all) in some.by_priority.iter().zip(&all.by_priority[..3]) {
+        assert_eq!(some.tally, all.tally);
+        // To the nanoseconds to which events are rounded.
+        let (some, all) = (some.latency.mean_s.unwrap(), all.latency.mean_s.unwrap());
+        assert!((some - all).abs() < 3e-9, "{some} {all}");
+    }
+}
+
+/// A retry asks for the same work again: who was late once, on an idle server, is late every time.
+#[test]
+fn a_retry_brings_the_same_work() {
+    let trace = Trace { times: [0.0].into(), keep: 1.0, speed: 1.0 };
+    let mut scenario = busy(None, OnTimeout::Cancel);
+    scenario.arrivals = Arrivals { schedule: Schedule::Trace(trace), mix: vec![Class::default()] };
+    scenario.service = Service::servers(None, Duration::from_secs(1));
+    scenario.dependency = None;
+    scenario.clients.timeout = Some(Duration::from_millis(700));
+    let mut late = 0;
+    for seed in 0..40 {
+        let totals = scenario.run(seed).unwrap().totals;
+        assert!((totals.good, totals.retries()) == (1, 0) || (totals.late, totals.retries()) == (3, 2));
+        late += totals.late / 3;
+    }
+    assert!((10..30).contains(&late), "{late}");
 }
 
 #[test]
