@@ -129,6 +129,8 @@ pub struct GateReport {
     pub overload: u64,
     /// Released with ignore.
     pub ignore: u64,
+    /// The weight in flight averaged over time, as the gate itself measured it; `None` without timing.
+    pub in_flight_mean: Option<f64>,
     /// The last changes of the limit, at most 64.
     pub limit_changes: Vec<LimitStep>,
 }
@@ -155,6 +157,7 @@ impl From<LimitChange> for LimitStep {
 
 impl GateReport {
     /// A reading of a gate, which is checked against what the simulator saw of it.
+    #[allow(clippy::cast_precision_loss)] // a mean
     pub(super) fn read(gate: &Gate, seen: &[Tally; Priority::ALL.len()]) -> Self {
         let stats = gate.stats();
         for (priority, seen) in Priority::ALL.into_iter().zip(seen) {
@@ -175,6 +178,7 @@ impl GateReport {
             success: stats.released(Outcome::Success),
             overload: stats.released(Outcome::Overload),
             ignore: stats.released(Outcome::Ignore),
+            in_flight_mean: stats.occupancy_us.map(|area| area as f64 / (gate.now_ns() as f64 / 1e3)),
             limit_changes: gate.limit_history().into_iter().map(LimitStep::from).collect(),
         }
     }

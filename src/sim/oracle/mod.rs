@@ -5,6 +5,7 @@
 //! engine and the real gate.
 
 mod chain;
+mod driver;
 mod erlang;
 mod estimate;
 mod fault;

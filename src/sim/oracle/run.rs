@@ -1,23 +1,15 @@
 //! An oracle's system, simulated: the engine with the real gate, until the error is small enough.
 //!
-//! What came and what was turned away is read from the gate's own counters. A run goes on until its error is
-//! what was aimed at or its budget is used up. Times are stretched so that arrivals lie well within nanoseconds
-//! and centuries: only rates relative to each other matter.
-
-use std::time::Duration;
+//! A run goes on until its error is what was aimed at, or its budget is used up.
 
 use serde::Serialize;
 
+use super::driver::{Driver, IN_RANGE, MOST, scenario};
 use super::estimate::{Batch, Estimate, estimate};
 use super::fault::OracleError;
 use super::plan::Plan;
 use super::service::Service;
 use super::system::Oracle;
-use crate::priority::{Priority, Threshold, Thresholds};
-use crate::sim::engine::Engine;
-use crate::sim::rules::nanos;
-use crate::sim::{Arrivals, Class, Scenario, ScenarioError, Sizes};
-use crate::{Gate, GateBuilder, Reason};
 
 /// How an oracle is simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,19 +81,8 @@ impl Shares {
     }
 }
 
-/// The largest budget.
-const MOST: u64 = 400_000_000;
 /// The largest load of a dry run, which lets everybody in.
 const MOST_INSIDE: f64 = 1e6;
-/// Arrivals between two questions whether to go on.
-const SLICE: f64 = 200_000.0;
-/// The seconds between two arrivals, at least and at most. A visitor stays for a nanosecond.
-const CLOSEST: f64 = 1e-3;
-const FARTHEST: f64 = 10.0;
-/// How much work a visitor is.
-const VISIT: f64 = 1e-12;
-/// Whoever offers less than this share of all is left to the visitors.
-const NOBODY: f64 = 1e-9;
 
 impl Oracle {
     /// Simulates it with the real gate and compares. `go_on` is asked now and then; where it says no, the answer
@@ -135,7 +116,7 @@ impl Oracle {
                 }
                 batches.push(driver.since(before));
             }
-            let estimates = self.estimates(&plan, &batches);
+            let estimates = Self::estimates(&plan, &batches);
             let missed = self.asked().any(|level| estimates[level].error > plan.targets[level]);
             planned += plan.batches;
             let time = plan.warm_up + plan.batch * small(planned);
@@ -181,7 +162,7 @@ impl Oracle {
         Ok(())
     }
 
-    fn estimates(&self, plan: &Plan, batches: &[[Batch; 4]]) -> [Estimate; 4] {
+    fn estimates(plan: &Plan, batches: &[[Batch; 4]]) -> [Estimate; 4] {
         std::array::from_fn(|level| {
             let of_level: Vec<Batch> = batches.iter().map(|batch| batch[level]).collect();
             estimate(&of_level, plan.bursts[level])
@@ -211,103 +192,4 @@ impl Oracle {
 #[allow(clippy::cast_precision_loss)] // few
 fn small(count: usize) -> f64 {
     count as f64
-}
-
-/// Why the engine takes what it is given: no number leaves its range, and a gate bounds those inside.
-const IN_RANGE: &str = "an oracle's numbers are within the engine's";
-
-/// A run of the engine, taken in steps.
-struct Driver<'s> {
-    engine: Engine<'s>,
-    /// Seconds of the run in a unit of the oracle's time.
-    unit: f64,
-    /// Units between two questions.
-    slice: f64,
-    now: f64,
-}
-
-/// The system as the engine takes it, and the seconds in a unit of the oracle's time.
-fn scenario(oracle: &Oracle, plan: &Plan, service: Service, effort: &Effort) -> (Scenario, f64) {
-    let rate = plan.rate();
-    let unit = (1.0 / rate).clamp(CLOSEST, FARTHEST) * rate;
-    let sizes = match service {
-        Service::Exponential => Sizes::Exponential,
-        Service::Deterministic => Sizes::Deterministic,
-        Service::Lognormal => Sizes::Lognormal { cv: service.variation() },
-        Service::Hyperexponential => Sizes::Hyperexponential { cv: service.variation() },
-    };
-    // Far beyond these ends nobody leaves, or everybody at once.
-    let lambda = (oracle.speed.lambda / unit).clamp(1e-12, 1e12);
-    #[allow(clippy::cast_precision_loss)] // a budget
-    let most = Duration::from_secs_f64(effort.most.min(MOST) as f64 / rate * unit + 1.0);
-    let mut arrivals = Arrivals::poisson(rate / unit, most);
-    arrivals.mix = mix(plan);
-    let database = crate::sim::Service::shared(lambda, oracle.speed.sigma, oracle.speed.kappa);
-    let mut scenario = Scenario::new("oracle", arrivals, database.sizes(sizes));
-    scenario.interval = most;
-    scenario.gate = Some(gate(oracle).enforce(effort.entry == Entry::Enforced));
-    scenario.bare_entries = effort.entry == Entry::BareDryRun;
-    (scenario, unit)
-}
-
-impl<'s> Driver<'s> {
-    fn new(scenario: &'s Scenario, unit: f64, seed: u64, plan: &Plan) -> Result<Self, ScenarioError> {
-        scenario.check()?;
-        Ok(Self { engine: Engine::new(scenario, seed)?, unit, slice: SLICE / plan.rate(), now: 0.0 })
-    }
-
-    /// Lets `time` pass; whether it did.
-    fn pass(&mut self, time: f64, go_on: &mut dyn FnMut() -> bool) -> bool {
-        let end = self.now + time;
-        while self.now < end {
-            if !go_on() {
-                return false;
-            }
-            self.now = (self.now + self.slice).min(end);
-            self.engine.until(nanos(Duration::from_secs_f64(self.now * self.unit))).expect(IN_RANGE);
-        }
-        true
-    }
-
-    fn counts(&self) -> [Batch; 4] {
-        let stats = self.engine.gate().expect("the scenario has one").stats();
-        Priority::ALL.map(|priority| {
-            let turned_away: u64 = Reason::ALL.iter().map(|&reason| stats.shed(priority, reason)).sum();
-            let shed = turned_away + stats.would_shed(priority);
-            Batch { arrivals: stats.admitted(priority) + shed, shed }
-        })
-    }
-
-    fn since(&self, before: [Batch; 4]) -> [Batch; 4] {
-        let mut batches = self.counts();
-        for (batch, before) in batches.iter_mut().zip(before) {
-            batch.arrivals -= before.arrivals;
-            batch.shed -= before.shed;
-        }
-        batches
-    }
-}
-
-/// The gate with exactly these thresholds: as reserves, which no rounding touches.
-fn gate(oracle: &Oracle) -> GateBuilder {
-    let mut thresholds = Thresholds::default();
-    for (priority, threshold) in Priority::ALL.into_iter().zip(oracle.thresholds) {
-        thresholds = thresholds.with(priority, Threshold::Reserve(oracle.limit - threshold));
-    }
-    Gate::builder("oracle", oracle.limit).thresholds(thresholds)
-}
-
-/// Who comes: work of each priority, and visitors.
-fn mix(plan: &Plan) -> Vec<Class> {
-    let total: f64 = plan.offered.iter().sum();
-    let of = |rates: [f64; 4], size: f64| {
-        let classes = Priority::ALL.into_iter().zip(rates).filter(move |&(_, rate)| rate > NOBODY * total);
-        classes.map(move |(priority, rate)| Class {
-            priority,
-            share: rate / (total + 1.0),
-            size,
-            ..Class::default()
-        })
-    };
-    of(plan.offered, 1.0).chain(of(plan.visits, VISIT)).collect()
 }

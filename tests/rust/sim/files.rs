@@ -138,11 +138,7 @@ const FAULTS: [(&str, &str, &str); 40] = [
         "kind = \"magic\"",
         "line 18: service.kind: must be one of shared, servers, got \"magic\"",
     ),
-    (
-        "kind = \"shared\"",
-        "kind = \"shared\"\nservers = 3",
-        "line 19: unknown key \"servers\"; service takes",
-    ),
+    ("kind = \"shared\"", "kind = \"shared\"\ntime = \"1s\"", "line 19: unknown key \"time\"; service takes"),
     ("lambda = \"60/min\"", "lambda = \"0/min\"", "line 19: service.lambda: must be a number above 0"),
     ("lambda = \"60/min\"", "", "line 17: service: lambda is missing"),
     ("sigma = 0.02", "sigma = -0.02", "line 20: service.sigma: must be a number from 0 to 1e12, got -0.02"),

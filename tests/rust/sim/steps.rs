@@ -62,6 +62,23 @@ fn steps_of_contention_and_of_servers() {
 }
 
 #[test]
+fn what_is_inside_over_time() {
+    let mut scenario = at(&[0.5, 1.5], Service::servers(None, seconds(2.0)));
+    scenario.duration = seconds(5.0);
+    let report = scenario.run(1).unwrap();
+    let means: Vec<_> = report.series.iter().map(|point| point.in_flight.mean).collect();
+    let peaks: Vec<_> = report.series.iter().map(|point| point.in_flight.peak).collect();
+    let ends: Vec<_> = report.series.iter().map(|point| (point.in_flight.end, point.awaited)).collect();
+    for (mean, expected) in means.iter().zip([0.5, 1.5, 1.5, 0.5, 0.0]) {
+        assert!((mean - expected).abs() < 1e-8, "{means:?}");
+    }
+    assert_eq!(peaks, [1, 2, 2, 1, 0]);
+    assert_eq!(ends, [(1, 1), (2, 2), (1, 1), (0, 0), (0, 0)]);
+    assert!((report.in_flight.mean - 0.8).abs() < 1e-8);
+    assert_eq!((report.in_flight.peak, report.in_flight.end), (2, 0));
+}
+
+#[test]
 fn servers_are_taken_in_order() {
     let service = Service::servers(Some(2), seconds(4.0));
     assert_eq!(run(&at(&[0.0, 1.0, 1.5, 2.5], service)), [(4.0, 4.0), (5.0, 4.0), (8.0, 6.5), (9.0, 6.5)]);

@@ -103,6 +103,18 @@ fn the_gate_counts_the_same() {
     }
 }
 
+/// What the gate measures by its clock is what the simulator reckons without it.
+#[test]
+fn the_gate_lives_in_virtual_time() {
+    let mut scenario = busy(Some(Gate::builder("db", 25).timing(true)), OnTimeout::Cancel);
+    let report = scenario.run(6).unwrap();
+    let measured = report.gate.unwrap().in_flight_mean.expect("it measures");
+    // The gate's area is in whole microseconds.
+    assert!((measured / report.in_flight.mean - 1.0).abs() < 1e-6, "{measured} {}", report.in_flight.mean);
+    scenario.gate = Some(Gate::builder("db", 25));
+    assert_eq!(scenario.run(6).unwrap().gate.unwrap().in_flight_mean, None);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_report() {
     let json = |seed| {
