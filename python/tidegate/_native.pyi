@@ -21,8 +21,12 @@ __all__ = [
     "Throttle",
     "UslFit",
     "fit_usl",
+    "oracle_degrading",
+    "oracle_erlang_b",
+    "oracle_thresholds",
     "priority_from",
     "read_priority_from",
+    "simulate",
     "sums_here",
     "sums_in",
 ]

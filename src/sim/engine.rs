@@ -80,8 +80,8 @@ impl<'s> Engine<'s> {
     pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
         let Service { lambda, sigma, kappa, processors, servers, .. } = scenario.service;
-        let speed = Speed::new(lambda / 1e9, sigma, kappa);
-        let speed = Speed { processors: processors.map_or(speed.processors, f64::from), ..speed };
+        let all = Speed::new(lambda / 1e9, sigma, kappa);
+        let served = Speed { processors: processors.map_or(all.processors, f64::from), ..all };
         let speed_of = |dependency: &Dependency| Speed::new(dependency.speed(), 0.0, 0.0);
         let dependency = scenario.dependency.as_ref().map(speed_of);
         let mut engine = Self {
@@ -93,7 +93,7 @@ impl<'s> Engine<'s> {
             sizes: scenario.service.sizes.sampler(),
             arrival_ns: 0,
             requests: Requests::default(),
-            service: Pool::new(Place::Service, speed, servers),
+            service: Pool::new(Place::Service, served, servers),
             dependency: dependency.map(|speed| Pool::new(Place::Dependency, speed, None)),
             agenda: Agenda::new(scenario),
             recorder: Recorder::new(scenario),
