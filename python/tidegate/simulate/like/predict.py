@@ -29,7 +29,8 @@ def predict(demo: Demo, cell: Cell, folder: Path, *, seed: int, runs: int, simul
     """
     path = cell.write(folder)
     return [
-        as_row(demo, cell, json.loads(simulate(cell.scenario, str(path), (seed + run) % 2**64))) for run in range(runs)
+        as_row(demo, cell, json.loads(simulate(cell.scenario, str(path), (seed + run) % 2**64)))
+        for run in range(runs)
     ]
 
 
