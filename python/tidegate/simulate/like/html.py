@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 from tidegate.report.chart import INKS, Chart, Line
 from tidegate.report.origin import Origin
@@ -14,6 +15,13 @@ from tidegate.simulate.like.figures import ERRORS, ESSENTIAL, GOODPUT, KINDS, P5
 from tidegate.simulate.like.figures_of import figures_of
 
 _COUNTS = ("offered", "good", "late", "shed")
+_NAMES = {
+    "error_rate": "errors",
+    "goodput_ratio": "goodput",
+    "essential": "essential good",
+    "p50_ms": "p50",
+    "p99_ms": "p99",
+}
 
 # The same as on the demo's page.
 _INKS = ("tidegate", "semaphore", "ungated", "auto", "stock")
@@ -54,7 +62,7 @@ def _loads(found: Comparison) -> Section:
         _chart(found, "Errors: late among admitted", ERRORS, percent, "%", 100.0),
         _chart(found, "Good answers, of the database's best", GOODPUT, number),
         _chart(found, "Essential requests answered", ESSENTIAL, percent, "%", 100.0),
-        _chart(found, "Time to a good answer, p50", P50, number, "ms"),
+        _chart(found, "Time to a good answer, p50", P50, _milliseconds, "ms"),
     ]
     return Section(
         title="Under load",
@@ -93,6 +101,10 @@ def _chart(
     )
 
 
+def _milliseconds(value: float | None) -> str:
+    return number(value) if value is None else P50.write(value)
+
+
 def _measured(pair: Pair, kind: Kind) -> float | None:
     return kind.of(pair.cell.measured)
 
@@ -106,11 +118,12 @@ def _figures(found: Comparison) -> Table:
     return Table(
         caption="Predicted and measured",
         headings=(
-            *("", "", *_COUNTS, "errors", "goodput", "essential good"),
-            *("p50", "p99"),
+            *("", "", *_COUNTS),
+            *_NAMES.values(),
         ),
         groups=[
-            Group(list(_rows(pair)), heading=f"{pair.cell.measured.load:g}x load") for pair in found.pairs
+            Group([row for pair in pairs for row in _rows(pair)], heading=f"{load:g}x load")
+            for load, pairs in groupby(found.pairs, key=lambda pair: pair.cell.measured.load)
         ],
         note="Counts are attempts. Goodput: good answers a second against the database's best.",
     )
@@ -144,7 +157,7 @@ def _differences(found: Comparison) -> Section:
                     [
                         (
                             difference.cell,
-                            difference.kind.key,
+                            _NAMES[difference.kind.key],
                             difference.kind.write(difference.predicted),
                             difference.kind.write(difference.measured),
                         )
