@@ -113,6 +113,13 @@ impl Arrivals {
         Self::stages([0.0, 10.0, 20.0, 40.0, 80.0, 150.0].map(|per_minute| (per_minute / 60.0, quarter)))
     }
 
+    /// At these moments, in seconds since the start and in order, all critical.
+    #[must_use]
+    pub fn trace(times: &[f64]) -> Self {
+        let trace = Trace { times: times.into(), keep: 1.0, speed: 1.0 };
+        Self { schedule: Schedule::Trace(trace), mix: vec![Class::default()] }
+    }
+
     /// How long the schedule is.
     #[must_use]
     pub fn length(&self) -> Duration {

@@ -123,7 +123,9 @@ impl Signals {
     fn look(&mut self) -> bool {
         if self.looked.elapsed() >= SIGNAL_CHECK {
             self.looked = Instant::now();
-            self.found = Python::attach(|py| py.check_signals());
+            #[allow(clippy::redundant_closure_for_method_calls)] // for any lifetime
+            let found = Python::attach(|py| py.check_signals());
+            self.found = found;
         }
         self.found.is_ok()
     }

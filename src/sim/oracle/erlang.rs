@@ -11,6 +11,7 @@ pub fn erlang_b(limit: u32, offered: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // what is exact
 mod tests {
     use super::*;
 

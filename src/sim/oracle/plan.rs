@@ -129,6 +129,7 @@ fn visits(oracle: &Oracle) -> [f64; 4] {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // what is exact
 mod tests {
     use super::*;
 
@@ -139,14 +140,18 @@ mod tests {
     #[test]
     fn longer_for_rarer_and_for_more_persistent() {
         let time = |plan: &Plan| plan.batch * f64::from(u32::try_from(plan.batches).unwrap());
-        let often = plan(&Oracle::erlang_b(10, 10.0).unwrap(), Service::Exponential, 1e9);
-        let rarely = plan(&Oracle::erlang_b(20, 12.0).unwrap(), Service::Exponential, 1e9);
-        let persistent = plan(&Oracle::erlang_b(20, 12.0).unwrap(), Service::Hyperexponential, 1e9);
-        assert!(time(&rarely) > 3.0 * time(&often) && time(&persistent) > 1.5 * time(&rarely));
-        assert!(!often.cut && !rarely.cut && !persistent.cut);
-        for plan in [often, rarely, persistent] {
-            assert!((50..=100).contains(&plan.batches), "{plan:?}");
-            assert!(plan.batch >= 20.0 && plan.warm_up >= 10.0, "in services: {plan:?}");
+        let (often, rarely) = (Oracle::erlang_b(10, 10.0).unwrap(), Oracle::erlang_b(20, 12.0).unwrap());
+        let often_time = time(&plan(&often, Service::Exponential, 1e9));
+        let rarely_time = time(&plan(&rarely, Service::Exponential, 1e9));
+        let persistent_time = time(&plan(&rarely, Service::Hyperexponential, 1e9));
+        assert!(rarely_time > 3.0 * often_time && persistent_time > 1.5 * rarely_time);
+        for oracle in [often, rarely] {
+            for service in Service::ALL {
+                let plan = plan(&oracle, service, 1e9);
+                let felt = oracle.chain().relaxation() * service.persistence();
+                assert!(!plan.cut && (50..=100).contains(&plan.batches), "{plan:?}");
+                assert!(plan.batch >= 20.0 * felt && plan.warm_up >= 10.0 * felt, "{plan:?}");
+            }
         }
     }
 

@@ -201,6 +201,7 @@ fn within(name: &'static str, least: f64, amount: f64) -> Result<f64, OracleErro
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // what is exact
 mod tests {
     use super::*;
 

@@ -9,6 +9,7 @@ mod article;
 mod closed_forms;
 mod files;
 mod fuzz;
+mod rules;
 mod scenarios;
 mod steps;
 mod storm;

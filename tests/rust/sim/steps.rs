@@ -14,9 +14,7 @@ fn seconds(seconds: f64) -> Duration {
 
 /// Requests of size one at these moments, for a hundred seconds.
 fn at(times: &[f64], service: Service) -> Scenario {
-    let trace = Trace { times: times.into(), keep: 1.0, speed: 1.0 };
-    let arrivals = Arrivals { schedule: Schedule::Trace(trace), mix: vec![Class::default()] };
-    let mut scenario = Scenario::new("by hand", arrivals, service.sizes(Sizes::Deterministic));
+    let mut scenario = Scenario::new("by hand", Arrivals::trace(times), service.sizes(Sizes::Deterministic));
     scenario.duration = seconds(100.0);
     scenario.interval = seconds(1.0);
     scenario
@@ -125,7 +123,7 @@ fn a_cancelled_request_makes_room() {
     assert_eq!((cancelled.totals.late, cancelled.totals.wasted, cancelled.totals.cancelled), (1, 0, 1));
     // Behind a gate, too: the second is let in only where the first has left.
     scenario.gate = Some(Gate::builder("db", 1));
-    scenario.arrivals.schedule = Schedule::Trace(Trace { times: [0.0, 5.5].into(), keep: 1.0, speed: 1.0 });
+    scenario.arrivals = Arrivals::trace(&[0.0, 5.5]);
     let cancelled = scenario.run(1).unwrap();
     assert_eq!((cancelled.totals.admitted, cancelled.totals.good), (2, 1));
     assert_eq!(

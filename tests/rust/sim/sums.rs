@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use tidegate::sim::{
-    Arrivals, Change, Class, Clients, Dependency, OnTimeout, Retries, Scenario, Schedule, Service, Sizes,
-    Tally, Trace,
+    Arrivals, Change, Class, Clients, Dependency, OnTimeout, Retries, Scenario, Service, Sizes, Tally,
 };
 use tidegate::{Gate, GateBuilder, Priority, Threshold, Thresholds, Weight};
 
@@ -170,9 +169,8 @@ fn the_same_users_bring_the_same_work() {
 /// A retry asks for the same work again: who was late once, on an idle server, is late every time.
 #[test]
 fn a_retry_brings_the_same_work() {
-    let trace = Trace { times: [0.0].into(), keep: 1.0, speed: 1.0 };
     let mut scenario = busy(None, OnTimeout::Cancel);
-    scenario.arrivals = Arrivals { schedule: Schedule::Trace(trace), mix: vec![Class::default()] };
+    scenario.arrivals = Arrivals::trace(&[0.0]);
     scenario.service = Service::servers(None, Duration::from_secs(1));
     scenario.dependency = None;
     scenario.clients.timeout = Some(Duration::from_millis(700));
