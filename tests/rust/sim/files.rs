@@ -99,7 +99,7 @@ fn the_gate_says_who_they_are() {
 }
 
 /// One line of a good scenario, made bad, and what is said about it.
-const FAULTS: [(&str, &str, &str); 40] = [
+const FAULTS: [(&str, &str, &str); 42] = [
     ("duration = \"3min\"", "duration = \"0s\"", "line 2: duration: must be a time above 0, got 0 s"),
     ("duration = \"3min\"", "duration = 3", "line 2: duration: must be a time such as"),
     (
@@ -193,6 +193,8 @@ const FAULTS: [(&str, &str, &str); 40] = [
         "line 34: clients.retries.most: must be a whole number from 0 to 4294967295, got -1",
     ),
     ("backoff = 2.0", "backoff = 0.5", "line 34: clients.retries.backoff: must be a number from 1"),
+    ("jitter = 0.1", "until = 3", "line 34: clients.retries.until: must be"),
+    ("kind = \"shared\"", "kind = \"shared\"\nprocessors = 0", "line 19: service.processors: must be"),
     ("jitter = 0.1", "jitter = 2", "line 34: clients.retries.jitter: must be a share from 0 to 1, got 2"),
     (
         "on = [\"timeout\", \"shed\"]",
