@@ -15,7 +15,8 @@ const FEWER_BATCHES: f64 = 50.0;
 const FEWEST_BATCHES: f64 = 10.0;
 /// A batch is at least so many times as long as the past is felt.
 const BATCH_TIMES: f64 = 20.0;
-/// And so long is the warm-up, once there are as many inside as usual.
+/// And so long is the warm-up, once there are as many inside as usual, for which it has twice the mean time.
+const FILLINGS: f64 = 2.0;
 const WARM_UP_TIMES: f64 = 10.0;
 /// Below this share, four times the error is good enough.
 const RARE: f64 = 0.005;
@@ -82,11 +83,11 @@ impl Plan {
         }
         let wanted = wanted.max(FEWER_BATCHES * BATCH_TIMES * felt);
         let filling = chain.filling() * service.persistence();
-        let warm_up = filling + WARM_UP_TIMES * felt;
+        let warm_up = FILLINGS * filling + WARM_UP_TIMES * felt;
         let budget = most / (1.0 + oracle.in_flight().sqrt() / CROWD) / rate;
         let cut = wanted + warm_up > budget;
         let warm_up = warm_up.min(WARM_UP_SHARE * budget);
-        if warm_up < 2.0 * filling + felt {
+        if warm_up < FILLINGS * filling + felt {
             // It may never have come near its usual state: then nothing seen says anything.
             bursts = [f64::INFINITY; 4];
         }
@@ -153,6 +154,15 @@ mod tests {
                 assert!(plan.batch >= 20.0 * felt && plan.warm_up >= 10.0 * felt, "{plan:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_gate_that_fills_slowly_is_waited_for() {
+        // Always full, and forgets soon once it is; but filling takes longer than that.
+        let oracle = Oracle::degrading(113.2, 60, 3.0, 0.1, 0.005).unwrap();
+        assert!(oracle.chain().filling() > 10.0 * oracle.chain().relaxation());
+        let plan = plan(&oracle, Service::Exponential, 1e9);
+        assert!(!plan.cut && plan.bursts[1].is_finite() && plan.warm_up > oracle.chain().filling());
     }
 
     #[test]
