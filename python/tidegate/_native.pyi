@@ -1,5 +1,5 @@
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, Self, SupportsIndex, TypeVar, final, overload, type_check_only
@@ -21,6 +21,8 @@ __all__ = [
     "Stats",
     "Subscription",
     "Throttle",
+    "UslFit",
+    "fit_usl",
     "oracle_degrading",
     "oracle_erlang_b",
     "oracle_thresholds",
@@ -367,6 +369,25 @@ class GateSum:
     @property
     def limit_changes(self) -> list[tuple[str, int]]: ...
 
+@final
+class UslFit:
+    @property
+    def lambda_(self) -> float: ...
+    @property
+    def sigma(self) -> float: ...
+    @property
+    def kappa(self) -> float: ...
+    @property
+    def residuals(self) -> list[float]: ...
+    @property
+    def best_concurrency(self) -> float | None: ...
+    @property
+    def best_throughput(self) -> float | None: ...
+    def throughput(self, concurrency: float) -> float: ...
+
+def fit_usl(
+    points: Sequence[tuple[float, float] | tuple[float, float, float]], *, kappa: bool = True
+) -> UslFit: ...
 def sums_here(gates: list[Gate] | None = None) -> list[GateSum]: ...
 def sums_in(directory: str | os.PathLike[str]) -> tuple[list[GateSum], int, int]: ...
 def simulate(text: str, file: str, seed: int) -> str: ...

@@ -79,8 +79,10 @@ pub(super) struct Engine<'s> {
 impl<'s> Engine<'s> {
     pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
-        let Service { lambda, sigma, kappa, servers, .. } = scenario.service;
-        let speed_of = |dependency: &Dependency| Speed { alone: dependency.speed(), sigma: 0.0, kappa: 0.0 };
+        let Service { lambda, sigma, kappa, processors, servers, .. } = scenario.service;
+        let all = Speed::new(lambda / 1e9, sigma, kappa);
+        let served = Speed { processors: processors.map_or(all.processors, f64::from), ..all };
+        let speed_of = |dependency: &Dependency| Speed::new(dependency.speed(), 0.0, 0.0);
         let dependency = scenario.dependency.as_ref().map(speed_of);
         let mut engine = Self {
             scenario,
@@ -91,7 +93,7 @@ impl<'s> Engine<'s> {
             sizes: scenario.service.sizes.sampler(),
             arrival_ns: 0,
             requests: Requests::default(),
-            service: Pool::new(Place::Service, Speed { alone: lambda / 1e9, sigma, kappa }, servers),
+            service: Pool::new(Place::Service, served, servers),
             dependency: dependency.map(|speed| Pool::new(Place::Dependency, speed, None)),
             agenda: Agenda::new(scenario),
             recorder: Recorder::new(scenario),
@@ -169,6 +171,7 @@ impl<'s> Engine<'s> {
                     alone: change.lambda.map_or(speed.alone, |lambda| lambda / 1e9),
                     sigma: change.sigma.unwrap_or(speed.sigma),
                     kappa: change.kappa.unwrap_or(speed.kappa),
+                    ..speed
                 };
                 self.service.change(self.now_ns, speed, change.servers, &mut self.requests);
             }
@@ -315,10 +318,14 @@ impl<'s> Engine<'s> {
         let Some(pause_ns) = retries.pause_ns(attempt.tries, &mut self.streams.retries) else {
             return Ok(());
         };
+        let at_ns = self.now_ns.saturating_add(pause_ns);
+        if retries.until.is_some_and(|until| at_ns >= nanos(until)) {
+            return Ok(());
+        }
         if self.agenda.retries() >= MOST_INSIDE {
             return Err(self.too_many("that will be tried again"));
         }
-        self.agenda.add_retry(self.now_ns.saturating_add(pause_ns), attempt);
+        self.agenda.add_retry(at_ns, attempt);
         Ok(())
     }
 

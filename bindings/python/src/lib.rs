@@ -6,6 +6,7 @@
 
 mod admission;
 mod arguments;
+mod capacity;
 mod classifier;
 mod clock;
 mod context;
@@ -31,6 +32,8 @@ mod throttle;
 mod _native {
     #[pymodule_export]
     use super::admission::Admission;
+    #[pymodule_export]
+    use super::capacity::{UslFit, fit_usl};
     #[pymodule_export]
     use super::classifier::{Classifier, Explanation};
     #[pymodule_export]

@@ -128,6 +128,7 @@ def _options(args: argparse.Namespace) -> Options:
         seed=args.seed,
         limit=args.limit,
         trace=read_trace(args.trace) if args.arrivals == "trace" else None,
+        arrivals=args.arrivals if args.trace is None else "file",
         database=args.database,
         dsn=args.dsn,
         backend=None if args.backend is None else shlex.split(args.backend),
