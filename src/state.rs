@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`Hot`] | every admission and release |
 //! | [`Config`] | setters only, so every core keeps a copy |
+//! | [`RateState`] | every admission, where there is a rate |
 //! | [`DryRun`] | only what dry run lets in beyond the limit |
 //! | [`Shard`] each | one thread (see `thread`), or a few that share it |
 //! | [`Causes`] | setters of the limit |
@@ -20,6 +21,7 @@ use crate::durations;
 use crate::histogram::BUCKETS;
 use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
+use crate::rate::RateState;
 use crate::shard::{SHARDS, Shard};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -57,6 +59,8 @@ impl Flags {
     /// Bare entries are to be expected: an exit too many may take what a permit puts back, so permits
     /// check. Once raised it stays.
     pub(crate) const CHECKED: Self = Self(1 << 3);
+    /// There is a rate.
+    pub(crate) const RATED: Self = Self(1 << 4);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
 
@@ -122,6 +126,7 @@ pub(crate) struct DryRun {
 pub(crate) struct GateState {
     pub(crate) hot: CachePadded<Hot>,
     pub(crate) config: CachePadded<Config>,
+    pub(crate) rate: CachePadded<RateState>,
     pub(crate) dry_run: CachePadded<DryRun>,
     pub(crate) shards: [CachePadded<Shard>; SHARDS],
     pub(crate) causes: CachePadded<Causes>,
@@ -131,7 +136,7 @@ pub(crate) struct GateState {
 #[cfg(all(not(tidegate_loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const _: () = {
     assert!(align_of::<GateState>() == 128);
-    assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512 + 1152);
+    assert!(size_of::<GateState>() == 4 * 128 + SHARDS * 512 + 1152);
 };
 
 impl GateState {
@@ -142,6 +147,7 @@ impl GateState {
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
             }),
+            rate: CachePadded::new(RateState::new()),
             dry_run: CachePadded::new(DryRun {
                 over_permits: AtomicU64::new(0),
                 over_bare: AtomicU64::new(0),
