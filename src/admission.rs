@@ -208,38 +208,20 @@ impl Inner {
         entry: Entry,
         since_ns: u64,
     ) -> Answer {
-        let answer = |refused, over, shed: Shed| Answer {
-            refused,
-            over,
-            in_flight: shed.in_flight,
-            limit: shed.limit,
+        let Err(shed) = self.decide_rated(priority, fallback, weight, since_ns) else {
+            self.count_admitted(priority, fallback, weight, since_ns);
+            return Answer { refused: None, over: false, in_flight: 0, limit: 0 };
         };
-        match self.decide_rated(priority, fallback, weight, since_ns) {
-            Ok(_) => {
-                self.count_admitted(priority, fallback, weight, since_ns);
-                Answer { refused: None, over: false, in_flight: 0, limit: 0 }
+        let mut reason = shed.reason;
+        if reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
+            if self.enter_over(entry) {
+                self.count(Counter::WouldShed(priority));
+                return Answer { refused: None, over: true, in_flight: 0, limit: 0 };
             }
-            Err(shed) if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) => {
-                match self.refuse_in_dry_run(shed, entry) {
-                    Ok(_) => answer(None, true, shed),
-                    Err(closed) => answer(Some(closed.reason), false, closed),
-                }
-            }
-            Err(shed) => {
-                self.count(Counter::Shed(priority, shed.reason));
-                answer(Some(shed.reason), false, shed)
-            }
+            reason = Reason::Closed;
         }
-    }
-
-    #[cold]
-    fn refuse_in_dry_run(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
-        if self.enter_over(entry) {
-            self.count(Counter::WouldShed(shed.priority));
-            return Ok(Taken::of(shed.weight));
-        }
-        self.count(Counter::Shed(shed.priority, Reason::Closed));
-        Err(Shed { reason: Reason::Closed, ..shed })
+        self.count(Counter::Shed(priority, reason));
+        Answer { refused: Some(reason), over: false, in_flight: shed.in_flight, limit: shed.limit }
     }
 
     /// Lets one in beyond the limit, unless the gate was closed since it was looked at. No swap of the word
