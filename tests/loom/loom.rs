@@ -396,7 +396,7 @@ fn a_race_for_the_rate_against_an_exit_too_many() {
 /// Whoever leaves a closed gate because it lost the rate may be the last, and then wakes the drain.
 #[test]
 fn losing_the_rate_may_end_a_drain() {
-    loom::model(|| {
+    few_switches(|| {
         let gate = rated(2, 1);
         let mut woken = None;
         race(
