@@ -38,6 +38,7 @@ mod causes;
 mod clock;
 mod config;
 mod control;
+pub mod controller;
 #[cfg(feature = "file")]
 mod document;
 mod drain;

@@ -1,0 +1,50 @@
+//! Additive increase, multiplicative decrease: `AIMDLimit` of Netflix concurrency-limits.
+//!
+//! A drop, or a latency over five seconds: the limit times 0.9, and one less at least. Otherwise one more, where
+//! half of the limit or more is in use. It never learns where the best limit is, it only bounces off drops; where
+//! overload makes answers slow and not dropped, it climbs until they time out.
+//!
+//! Differences from the original: it steps once a window ([`super::published`] says which), where the original
+//! does so at each sample; the bounds are the caller's, where the original's are 20 and 200; a window counts as
+//! one over the timeout when its mean is.
+
+use super::published::{self, WINDOW_NS};
+use super::{Bounds, Cause, Controller, Decision, Window};
+
+const BACKOFF: f64 = 0.9;
+/// In seconds.
+const TIMEOUT: f64 = 5.0;
+
+/// One more while nothing is dropped, a tenth less when something is.
+#[derive(Clone, Copy, Debug)]
+pub struct Aimd {
+    bounds: Bounds,
+    limit: u32,
+}
+
+impl Aimd {
+    /// Starts at the bounds' prior.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bounds, limit: bounds.prior() }
+    }
+}
+
+impl Controller for Aimd {
+    fn begin(&self) -> Decision {
+        Decision { limit: self.limit, cause: Cause::Hold, look_after_ns: WINDOW_NS }
+    }
+
+    fn look(&mut self, window: &Window) -> Decision {
+        let before = self.limit;
+        if let Some(sample) = published::sample(window) {
+            let limit = f64::from(before);
+            if sample.dropped || sample.latency > TIMEOUT {
+                self.limit = self.bounds.whole((limit * BACKOFF).min(limit - 1.0));
+            } else if sample.in_flight * 2.0 >= limit {
+                self.limit = self.bounds.whole(limit + 1.0);
+            }
+        }
+        Decision { cause: Cause::of(before, self.limit), ..self.begin() }
+    }
+}

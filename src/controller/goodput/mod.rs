@@ -1,0 +1,213 @@
+//! A limit that finds where the database gives most good answers, and follows it.
+mod cycle;
+mod estimate;
+mod pace;
+mod step;
+
+use super::window::nanoseconds;
+use super::{Bounds, Cause, Controller, Decision, Window};
+use cycle::{Arm, Noise};
+use estimate::Estimate;
+use pace::Pace;
+
+/// Completions a window needs at least, when the arms are a tenth up and down.
+const ENOUGH: f64 = 60.0;
+/// A window with fewer decides nothing.
+const FEW: f64 = 20.0;
+/// From so many completions on a window may be given up as lost.
+const LOST_AFTER: u64 = 30;
+const REACH: f64 = 0.1;
+/// A limit that turns away fewer does not bind.
+const BINDING: f64 = 0.05;
+/// Looks are not closer than this: what they cost is bounded.
+const SHORTEST_LOOK: f64 = 1e-3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The limit does not bind: it stays, and is only watched.
+    Watch,
+    /// After a change: who is inside came in under another limit.
+    Settle,
+    /// Within the window of an arm.
+    Measure,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Goodput {
+    bounds: Bounds,
+    centre: f64,
+    estimate: Estimate,
+    noise: Noise,
+    pace: Pace,
+    phase: Phase,
+    limit: u32,
+    arm: usize,
+    arms: [Arm; 4],
+    gathered: Window,
+    cycle: Window,
+    brief: u32,
+    asked_ns: u64,
+}
+
+impl Goodput {
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            centre: f64::from(bounds.prior()),
+            estimate: Estimate::new(),
+            noise: Noise::default(),
+            pace: Pace::default(),
+            phase: Phase::Watch,
+            limit: bounds.prior(),
+            arm: 0,
+            arms: [Arm::default(); 4],
+            gathered: Window::default(),
+            cycle: Window::default(),
+            brief: 0,
+            asked_ns: nanoseconds(SHORTEST_LOOK),
+        }
+    }
+
+    pub fn debug(&self) -> (f64, f64, f64, f64, f64) {
+        (self.centre, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.noise.squared())
+    }
+
+    fn limits(&self) -> (u32, u32) {
+        let (high, low) = step::arms(self.centre, REACH, f64::from(self.bounds.min()), f64::from(self.bounds.max()));
+        (self.bounds.whole(high), self.bounds.whole(low))
+    }
+
+    fn is_brief(&self) -> bool {
+        step::is_far(&self.estimate) && self.brief < 3
+    }
+
+    /// Completions and seconds that the window of an arm needs.
+    fn needed(&self) -> (f64, f64) {
+        let (high, low) = self.limits();
+        let contrast = (f64::from(high) / f64::from(low)).ln() / 2.0;
+        let count = (ENOUGH * (REACH / contrast.max(0.01)).powi(2)).clamp(FEW, ENOUGH);
+        let time = if self.is_brief() { 3.0 * self.pace.typical() } else { 4.0 * self.pace.inside() };
+        (count, time)
+    }
+
+    fn settle(&self, from: u32) -> f64 {
+        let time = if self.is_brief() { 2.0 * self.pace.typical() } else { 2.0 * self.pace.inside() };
+        let drain = f64::from(from.saturating_sub(self.limit)) / self.pace.rate().max(1e-9);
+        time + if drain < 1e6 { drain } else { 0.0 }
+    }
+
+    fn ask(&mut self, cause: Cause, seconds: f64) -> Decision {
+        self.asked_ns = nanoseconds(seconds.max(SHORTEST_LOOK));
+        Decision { limit: self.limit, cause, look_after_ns: self.asked_ns }
+    }
+
+    /// When the window should have what it needs.
+    fn ask_more(&mut self, cause: Cause) -> Decision {
+        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needed() };
+        let elapsed = if self.gathered.elapsed_ns == 0 { 0.0 } else { self.gathered.elapsed() };
+        let have = self.gathered.count();
+        let rate = if have > 0.0 { have / elapsed } else { self.pace.rate() };
+        let first = f64::from(LOST_AFTER as u32);
+        let goal = if have < first { count.min(first) } else { count };
+        let by_count = if rate > 0.0 { (goal - have).max(0.0) / rate } else { elapsed };
+        let by_time = if have < first { 0.0 } else { time - elapsed };
+        let seconds = by_count.max(by_time).min(if have > 0.0 || elapsed == 0.0 { f64::MAX } else { elapsed });
+        self.ask(cause, seconds)
+    }
+
+    fn start_arm(&mut self, cause: Cause) -> Decision {
+        let (high, low) = self.limits();
+        let before = self.limit;
+        self.limit = if self.arm == 0 || self.arm == 3 { high } else { low };
+        self.gathered = Window::default();
+        if self.limit == before {
+            self.phase = Phase::Measure;
+            return self.ask_more(cause);
+        }
+        self.phase = Phase::Settle;
+        let seconds = self.settle(before);
+        self.ask(cause, seconds)
+    }
+
+    fn start_cycle(&mut self, cause: Cause) -> Decision {
+        self.arm = 0;
+        self.cycle = Window::default();
+        self.brief = if self.is_brief() { self.brief + 1 } else { 0 };
+        self.start_arm(cause)
+    }
+
+    fn watch(&mut self, cause: Cause) -> Decision {
+        self.phase = Phase::Watch;
+        self.limit = self.bounds.whole(self.centre.round());
+        self.gathered = Window::default();
+        self.ask_more(cause)
+    }
+
+    fn lost(&mut self) -> Decision {
+        self.pace.see(&self.gathered);
+        let mut to = self.centre * 0.7;
+        if let Some(objective) = self.bounds.objective_seconds() {
+            to = to.min(0.8 * self.pace.rate() * objective);
+        }
+        self.centre = self.bounds.clamp(to);
+        self.estimate.doubt(0.2);
+        self.start_cycle(Cause::Lost)
+    }
+
+    fn conclude(&mut self) -> Decision {
+        if self.bounds.min() == self.bounds.max() || self.cycle.refused_share() < BINDING {
+            return self.watch(Cause::Hold);
+        }
+        self.noise.seed(self.pace.variation());
+        let finding = cycle::conclude(&self.arms, &mut self.noise);
+        if !finding.steady {
+            return self.start_cycle(Cause::Hold);
+        }
+        self.estimate.age();
+        self.estimate.see_quick(finding.quick, finding.variance);
+        let (_, time) = self.needed();
+        let fresh = self.pace.haste() * (-1.5 * time / self.pace.inside()).exp();
+        let variance = finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
+        self.estimate.see_bias(finding.quick - finding.counted, variance);
+        let from = self.centre;
+        self.centre = self.bounds.clamp(from * step::step(&self.estimate).exp());
+        self.estimate.moved((self.centre / from).ln());
+        self.start_cycle(if self.centre > from { Cause::Raise } else { Cause::Lower })
+    }
+}
+
+impl Controller for Goodput {
+    fn begin(&self) -> Decision {
+        Decision { limit: self.limit, cause: Cause::Hold, look_after_ns: self.asked_ns }
+    }
+
+    fn look(&mut self, window: &Window) -> Decision {
+        if self.phase == Phase::Settle {
+            self.phase = Phase::Measure;
+            return self.ask_more(Cause::Probe);
+        }
+        self.gathered.append(window);
+        let have = self.gathered.completions;
+        let good = self.gathered.good_share();
+        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needed() };
+        let full = self.gathered.count() >= count && self.gathered.elapsed() >= time;
+        if have >= LOST_AFTER && (good < 0.3 || full && good < 0.5) {
+            return self.lost();
+        }
+        if !full {
+            return self.ask_more(if self.phase == Phase::Watch { Cause::Hold } else { Cause::Probe });
+        }
+        self.pace.see(&self.gathered);
+        if self.phase == Phase::Watch {
+            if self.gathered.refused_share() < BINDING || self.bounds.min() == self.bounds.max() {
+                return self.watch(Cause::Hold);
+            }
+            return self.start_cycle(Cause::Probe);
+        }
+        self.arms[self.arm] = Arm::of(&self.gathered);
+        self.cycle.append(&self.gathered);
+        self.arm += 1;
+        if self.arm < 4 { self.start_arm(Cause::Probe) } else { self.conclude() }
+    }
+}

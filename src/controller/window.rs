@@ -1,0 +1,127 @@
+//! What a controller sees: sums over the time since it last decided.
+
+/// What happened at a gate between two looks. Everything is a sum, so that windows add up, and all of it can be
+/// read off counters that only grow. Permits that ended with `ignore` are in none of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// How long it was.
+    pub elapsed_ns: u64,
+    /// Permits that came back with `success` or `overload`.
+    pub completions: u64,
+    /// Those with `success` within the objective (without an objective: all with `success`).
+    pub good: u64,
+    /// Those with `overload`.
+    pub overload: u64,
+    /// How long the completed were held, in seconds, summed,
+    pub latency_sum: f64,
+    /// squared, in square seconds,
+    pub latency_square_sum: f64,
+    /// and as natural logarithms of seconds; what was shorter than a nanosecond counts as one.
+    pub latency_log_sum: f64,
+    /// The integral of in flight over the window, in seconds.
+    pub in_flight_seconds: f64,
+    /// The highest in flight.
+    pub highest_in_flight: u32,
+    /// Requests that were admitted.
+    pub admissions: u64,
+    /// Requests that met a full gate: shed with `limit`.
+    pub refusals: u64,
+}
+
+/// What a logarithm of a latency may be: a nanosecond to a thousand years.
+const LOGARITHMS: std::ops::RangeInclusive<f64> = -20.8..=24.2;
+
+impl Window {
+    /// Adds one completion.
+    pub fn complete(&mut self, latency_ns: u64, good: bool, overload: bool) {
+        let latency = seconds(latency_ns.max(1));
+        self.completions += 1;
+        self.good += u64::from(good);
+        self.overload += u64::from(overload);
+        self.latency_sum += latency;
+        self.latency_square_sum += latency * latency;
+        self.latency_log_sum += latency.ln();
+    }
+
+    /// Adds a window that followed this one.
+    pub fn append(&mut self, next: &Self) {
+        self.elapsed_ns = self.elapsed_ns.saturating_add(next.elapsed_ns);
+        self.completions = self.completions.saturating_add(next.completions);
+        self.good = self.good.saturating_add(next.good);
+        self.overload = self.overload.saturating_add(next.overload);
+        self.latency_sum += next.latency_sum;
+        self.latency_square_sum += next.latency_square_sum;
+        self.latency_log_sum += next.latency_log_sum;
+        self.in_flight_seconds += next.in_flight_seconds;
+        self.highest_in_flight = self.highest_in_flight.max(next.highest_in_flight);
+        self.admissions = self.admissions.saturating_add(next.admissions);
+        self.refusals = self.refusals.saturating_add(next.refusals);
+    }
+
+    /// How long it was, in seconds, never zero.
+    pub(crate) fn elapsed(&self) -> f64 {
+        seconds(self.elapsed_ns.max(1))
+    }
+
+    /// Completions as a number to calculate with.
+    pub(crate) fn count(&self) -> f64 {
+        float(self.completions)
+    }
+
+    /// The time average of in flight.
+    pub(crate) fn in_flight(&self) -> f64 {
+        finite(self.in_flight_seconds / self.elapsed())
+    }
+
+    /// The mean latency, in seconds; of none, zero.
+    pub(crate) fn mean_latency(&self) -> f64 {
+        if self.completions == 0 { 0.0 } else { finite(self.latency_sum / self.count()) }
+    }
+
+    /// The mean of squared latencies.
+    pub(crate) fn mean_square_latency(&self) -> f64 {
+        if self.completions == 0 { 0.0 } else { finite(self.latency_square_sum / self.count()) }
+    }
+
+    /// The mean logarithm of latencies.
+    pub(crate) fn mean_log_latency(&self) -> f64 {
+        if self.completions == 0 {
+            return *LOGARITHMS.start();
+        }
+        (self.latency_log_sum / self.count()).clamp(*LOGARITHMS.start(), *LOGARITHMS.end())
+    }
+
+    /// Which share of the completed was good; of none, all.
+    pub(crate) fn good_share(&self) -> f64 {
+        if self.completions == 0 { 1.0 } else { (float(self.good) / self.count()).min(1.0) }
+    }
+
+    /// Which share of those who asked met a full gate.
+    pub(crate) fn refused_share(&self) -> f64 {
+        let refusals = float(self.refusals);
+        refusals / (refusals + float(self.admissions)).max(1.0)
+    }
+}
+
+/// Nanoseconds in seconds.
+pub(crate) fn seconds(ns: u64) -> f64 {
+    float(ns) / 1e9
+}
+
+/// Seconds in nanoseconds, at least one.
+pub(crate) fn nanoseconds(seconds: f64) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast saturates, and that is meant
+    let ns = (seconds * 1e9) as u64;
+    ns.max(1)
+}
+
+/// A count to calculate with: what is lost beyond 2^53 is not missed here.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// A number that later arithmetic survives: sums from outside may be absurd.
+fn finite(number: f64) -> f64 {
+    if number.is_nan() { 0.0 } else { number.clamp(0.0, 1e30) }
+}
