@@ -20,6 +20,10 @@ pub(super) struct Arm {
 }
 
 impl Arm {
+    pub(super) fn quick(&self) -> f64 {
+        self.quick
+    }
+
     pub(super) fn of(window: &Window) -> Self {
         let in_flight = window.in_flight().max(1e-9).ln();
         let good = window.good_share().max(1e-9);
@@ -51,21 +55,30 @@ pub(super) struct Finding {
 const LEAST_CONTRAST: f64 = 0.03;
 /// At equal limits, more standard deviations are a change from outside.
 const UNSTEADY: f64 = 4.0;
-/// How much of the noise is learnt from one cycle.
+/// How much of the noise is learnt from one cycle, once several were seen.
 const GAIN: f64 = 0.15;
 
-/// How noisy one completion is, squared.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Noise(Option<f64>);
+/// How noisy the logarithm of one latency is, squared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noise {
+    squared: f64,
+    cycles: f64,
+}
 
 impl Noise {
-    pub(super) fn squared(self) -> f64 {
-        self.0.unwrap_or(1.0)
+    /// More than is usual, until something was seen.
+    pub(super) fn new() -> Self {
+        Self { squared: 0.5, cycles: 1.0 }
     }
 
-    /// At the first cycle: as if latencies were lognormal with this squared variation.
-    pub(super) fn seed(&mut self, variation: f64) {
-        self.0.get_or_insert((1.0 + variation).ln().clamp(0.05, 4.0));
+    pub(super) fn squared(self) -> f64 {
+        self.squared
+    }
+
+    fn learn(&mut self, seen: f64) {
+        self.cycles += 1.0;
+        self.squared += (1.0 / self.cycles).max(GAIN) * (seen - self.squared);
+        self.squared = self.squared.clamp(0.01, 100.0);
     }
 }
 
@@ -80,8 +93,8 @@ pub(super) fn conclude(arms: &[Arm; 4], noise: &mut Noise) -> Finding {
     let apart = |x: &Arm, y: &Arm| ((x.quick - y.quick) - (x.in_flight - y.in_flight)).powi(2) / 2.0;
     let (outer, inner) = (apart(a, d), apart(b, c));
     let steady = outer.max(inner) < UNSTEADY.powi(2) * one;
-    let seen = (outer.min(4.0 * one) + inner.min(4.0 * one)) / 2.0;
-    noise.0 = Some((noise.squared() + GAIN * (seen * count - noise.squared())).clamp(1e-4, 100.0));
+    let seen = (outer.min(6.0 * one) + inner.min(6.0 * one)) / 2.0;
+    noise.learn(seen * count);
     Finding {
         quick: slope(|arm| arm.quick),
         variance: one / contrast.powi(2),

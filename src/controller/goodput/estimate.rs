@@ -12,8 +12,8 @@
 /// Slope, bend and bias with their covariances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
-    mean: [f64; 3],
-    cov: [[f64; 3]; 3],
+    pub(super) mean: [f64; 3],
+    pub(super) cov: [[f64; 3]; 3],
 }
 
 const SLOPE: usize = 0;

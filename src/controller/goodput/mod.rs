@@ -16,6 +16,8 @@ const ENOUGH: f64 = 60.0;
 const FEW: f64 = 20.0;
 /// From so many completions on a window may be given up as lost.
 const LOST_AFTER: u64 = 30;
+/// So many good ones and no other are life.
+const ALIVE: u64 = 4;
 const REACH: f64 = 0.1;
 /// A limit that turns away fewer does not bind.
 const BINDING: f64 = 0.05;
@@ -30,6 +32,10 @@ enum Phase {
     Settle,
     /// Within the window of an arm.
     Measure,
+    /// After a cut: down here until something is good again.
+    Lost,
+    /// Back up, by doubling.
+    Regain,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +52,13 @@ pub struct Goodput {
     gathered: Window,
     cycle: Window,
     brief: u32,
+    /// What to do once who is inside came in under this limit.
+    then: Phase,
+    /// The centre before the first of several cuts.
+    before: f64,
+    cuts: u32,
+    /// What the limit half as high came to, on the way back.
+    rung: Option<Arm>,
     asked_ns: u64,
 }
 
@@ -56,7 +69,7 @@ impl Goodput {
             bounds,
             centre: f64::from(bounds.prior()),
             estimate: Estimate::new(),
-            noise: Noise::default(),
+            noise: Noise::new(),
             pace: Pace::default(),
             phase: Phase::Watch,
             limit: bounds.prior(),
@@ -65,6 +78,10 @@ impl Goodput {
             gathered: Window::default(),
             cycle: Window::default(),
             brief: 0,
+            then: Phase::Measure,
+            before: 0.0,
+            cuts: 0,
+            rung: None,
             asked_ns: nanoseconds(SHORTEST_LOOK),
         }
     }
@@ -126,6 +143,7 @@ impl Goodput {
             return self.ask_more(cause);
         }
         self.phase = Phase::Settle;
+        self.then = Phase::Measure;
         let seconds = self.settle(before);
         self.ask(cause, seconds)
     }
@@ -144,33 +162,100 @@ impl Goodput {
         self.ask_more(cause)
     }
 
-    fn lost(&mut self) -> Decision {
+    /// Holds the centre and waits for the last limit's to be gone.
+    fn hold(&mut self, cause: Cause, then: Phase) -> Decision {
+        let before = self.limit;
+        self.limit = self.bounds.whole(self.centre.round());
+        self.gathered = Window::default();
+        self.phase = Phase::Settle;
+        self.then = then;
+        let seconds = self.settle(before);
+        self.ask(cause, seconds)
+    }
+
+    fn cut(&mut self) -> Decision {
         self.pace.see(&self.gathered);
         let mut to = self.centre * 0.7;
         if let Some(objective) = self.bounds.objective_seconds() {
             to = to.min(0.8 * self.pace.rate() * objective);
         }
-        self.centre = self.bounds.clamp(to);
-        self.estimate.doubt(0.2);
-        self.start_cycle(Cause::Lost)
+        if self.cuts == 0 {
+            self.before = self.centre;
+            self.estimate.doubt(0.2);
+        }
+        self.cuts += 1;
+        self.centre = self.bounds.clamp(to.min(f64::from(self.limit)));
+        self.hold(Cause::Lost, Phase::Lost)
+    }
+
+    /// Down after a cut: is there life?
+    fn listen(&mut self, window: &Window) -> Decision {
+        if window.completions >= ALIVE && window.good == window.completions {
+            self.rung = None;
+            return if self.cuts > 1 { self.hold(Cause::Hold, Phase::Regain) } else { self.start_cycle(Cause::Probe) };
+        }
+        self.gathered.append(window);
+        let good = self.gathered.good_share();
+        if self.gathered.completions >= 10 && good < 0.3 || self.gathered.completions >= LOST_AFTER && good < 0.5 {
+            return self.cut();
+        }
+        if self.gathered.completions >= LOST_AFTER {
+            return self.start_cycle(Cause::Probe);
+        }
+        self.ask_for(Cause::Hold, ALIVE as f64)
+    }
+
+    fn ask_for(&mut self, cause: Cause, count: f64) -> Decision {
+        let elapsed = if self.gathered.elapsed_ns == 0 { 0.0 } else { self.gathered.elapsed() };
+        let rate = if elapsed > 0.0 { self.gathered.count() / elapsed } else { self.pace.rate() };
+        let seconds = if rate > 0.0 { count / rate } else { elapsed };
+        self.ask(cause, seconds)
+    }
+
+    fn climb(&mut self, window: &Window) -> Decision {
+        self.gathered.append(window);
+        if self.gathered.completions < 20 {
+            return self.ask_for(Cause::Hold, FEW - self.gathered.count());
+        }
+        if self.gathered.good_share() < 0.5 {
+            return self.cut();
+        }
+        self.pace.see(&self.gathered);
+        if self.gathered.refused_share() < BINDING {
+            return self.watch(Cause::Hold);
+        }
+        let rung = Arm::of(&self.gathered);
+        let pays = self.rung.is_none_or(|below| rung.quick() - below.quick() > 0.26);
+        if !pays {
+            self.centre = self.bounds.clamp(self.centre / 1.41);
+        }
+        if !pays || self.centre >= self.before.min(f64::from(self.bounds.max())) {
+            return self.start_cycle(Cause::Hold);
+        }
+        self.rung = Some(rung);
+        self.centre = self.bounds.clamp((2.0 * self.centre).min(self.before));
+        self.hold(Cause::Raise, Phase::Regain)
     }
 
     fn conclude(&mut self) -> Decision {
         if self.bounds.min() == self.bounds.max() || self.cycle.refused_share() < BINDING {
             return self.watch(Cause::Hold);
         }
-        self.noise.seed(self.pace.variation());
         let finding = cycle::conclude(&self.arms, &mut self.noise);
         if !finding.steady {
             return self.start_cycle(Cause::Hold);
         }
+        self.cuts = 0;
         self.estimate.age();
         self.estimate.see_quick(finding.quick, finding.variance);
+        if self.pace.is_known() {
         let (_, time) = self.needed();
         let fresh = self.pace.haste() * (-1.5 * time / self.pace.inside()).exp();
-        let variance = finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
+        let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
         self.estimate.see_bias(finding.quick - finding.counted, variance);
+        }
         let from = self.centre;
+        if std::env::var("DBG").is_ok() { eprintln!("   c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} brief {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), self.noise.squared(), self.brief, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
         self.centre = self.bounds.clamp(from * step::step(&self.estimate).exp());
         self.estimate.moved((self.centre / from).ln());
         self.start_cycle(if self.centre > from { Cause::Raise } else { Cause::Lower })
@@ -184,8 +269,17 @@ impl Controller for Goodput {
 
     fn look(&mut self, window: &Window) -> Decision {
         if self.phase == Phase::Settle {
-            self.phase = Phase::Measure;
-            return self.ask_more(Cause::Probe);
+            self.phase = self.then;
+            return match self.phase {
+                Phase::Lost => self.ask_for(Cause::Hold, ALIVE as f64),
+                Phase::Regain => self.ask_for(Cause::Hold, FEW),
+                _ => self.ask_more(Cause::Probe),
+            };
+        }
+        match self.phase {
+            Phase::Lost => return self.listen(window),
+            Phase::Regain => return self.climb(window),
+            _ => {}
         }
         self.gathered.append(window);
         let have = self.gathered.completions;
@@ -193,7 +287,7 @@ impl Controller for Goodput {
         let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needed() };
         let full = self.gathered.count() >= count && self.gathered.elapsed() >= time;
         if have >= LOST_AFTER && (good < 0.3 || full && good < 0.5) {
-            return self.lost();
+            return self.cut();
         }
         if !full {
             return self.ask_more(if self.phase == Phase::Watch { Cause::Hold } else { Cause::Probe });

@@ -15,8 +15,10 @@ pub(super) struct Pace {
     mean: f64,
     /// Mean square over typical squared.
     square: f64,
-    /// Completions seen, up to the memory.
+    /// Completions seen, up to the memory,
     weight: f64,
+    /// and all of them.
+    seen: f64,
     /// Completions a second.
     rate: f64,
 }
@@ -29,6 +31,7 @@ impl Pace {
         }
         self.typical = window.mean_log_latency().exp();
         self.rate = count / window.elapsed();
+        self.seen += count;
         self.weight = (self.weight + count).min(MEMORY.max(count));
         let gain = (count / self.weight).min(1.0);
         self.mean += gain * ((window.mean_latency() / self.typical).min(1e6) - self.mean);
@@ -53,6 +56,11 @@ impl Pace {
     /// The squared coefficient of variation of latencies.
     pub(super) fn variation(&self) -> f64 {
         if self.mean > 0.0 { (self.square / self.mean.powi(2) - 1.0).max(0.0) } else { 1.0 }
+    }
+
+    /// Whether enough was seen to know the shape.
+    pub(super) fn is_known(&self) -> bool {
+        self.seen > 2.0 * MEMORY
     }
 
     /// How much more quickly than the average the typical request gives its place back.
