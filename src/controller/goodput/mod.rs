@@ -109,7 +109,7 @@ impl Goodput {
     }
 
     fn settle(&self, from: u32) -> f64 {
-        let time = if self.is_brief() { 2.0 * self.pace.typical() } else { 2.0 * self.pace.inside() };
+        let time = if self.is_brief() || self.then == Phase::Regain { 2.0 * self.pace.typical() } else { 2.0 * self.pace.inside() };
         let drain = f64::from(from.saturating_sub(self.limit)) / self.pace.rate().max(1e-9);
         time + if drain < 1e6 { drain } else { 0.0 }
     }
@@ -190,19 +190,23 @@ impl Goodput {
 
     /// Down after a cut: is there life?
     fn listen(&mut self, window: &Window) -> Decision {
-        if window.completions >= ALIVE && window.good == window.completions {
+        if window.good >= ALIVE && window.good_share() > 0.7 {
+            self.pace.see(window);
             self.rung = None;
-            return if self.cuts > 1 { self.hold(Cause::Hold, Phase::Regain) } else { self.start_cycle(Cause::Probe) };
+            self.gathered = Window::default();
+            if self.cuts > 1 { self.centre = self.bounds.clamp((2.0 * self.centre).min(self.before)); }
+            return if self.cuts > 1 { self.hold(Cause::Raise, Phase::Regain) } else { self.start_cycle(Cause::Probe) };
         }
         self.gathered.append(window);
         let good = self.gathered.good_share();
-        if self.gathered.completions >= 10 && good < 0.3 || self.gathered.completions >= LOST_AFTER && good < 0.5 {
+        let evidence = 10 * 3_u64.pow(self.cuts.saturating_sub(4).min(20));
+        if self.gathered.completions >= evidence && good < 0.3 {
             return self.cut();
         }
-        if self.gathered.completions >= LOST_AFTER {
+        if self.gathered.completions >= evidence.max(LOST_AFTER) && good >= 0.3 {
             return self.start_cycle(Cause::Probe);
         }
-        self.ask_for(Cause::Hold, ALIVE as f64)
+        self.ask_for(Cause::Hold, 1.0)
     }
 
     fn ask_for(&mut self, cause: Cause, count: f64) -> Decision {
@@ -227,7 +231,8 @@ impl Goodput {
         let rung = Arm::of(&self.gathered);
         let pays = self.rung.is_none_or(|below| rung.quick() - below.quick() > 0.26);
         if !pays {
-            self.centre = self.bounds.clamp(self.centre / 1.41);
+            let worse = self.rung.is_some_and(|below| rung.quick() < below.quick());
+            self.centre = self.bounds.clamp(if worse { self.centre / 1.41 } else { self.centre });
         }
         if !pays || self.centre >= self.before.min(f64::from(self.bounds.max())) {
             return self.start_cycle(Cause::Hold);
@@ -271,7 +276,7 @@ impl Controller for Goodput {
         if self.phase == Phase::Settle {
             self.phase = self.then;
             return match self.phase {
-                Phase::Lost => self.ask_for(Cause::Hold, ALIVE as f64),
+                Phase::Lost => self.ask_for(Cause::Hold, 1.0),
                 Phase::Regain => self.ask_for(Cause::Hold, FEW),
                 _ => self.ask_more(Cause::Probe),
             };

@@ -49,7 +49,7 @@ pub(crate) fn print() {
                     if trace && seed == 1 {
                         let mut shown = 0.0;
                         for (at, limit, cause) in &outcome.limits {
-                            if *at >= shown { eprintln!("  {at:8.1} {limit} {cause:?}"); shown = at + scenario.end / 200.0; }
+                            if *at >= shown { eprintln!("  {at:8.1} {limit} {cause:?}"); shown = at + std::env::var("TRACE").unwrap().parse::<f64>().unwrap(); }
                         }
                         eprintln!("{:?}", outcome.slices);
                     }
