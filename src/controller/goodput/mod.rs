@@ -253,7 +253,7 @@ impl Goodput {
         self.cuts = 0;
         self.estimate.age();
         self.estimate.see_quick(finding.quick, finding.variance);
-        if self.pace.is_known() {
+        if accounted(&self.cycle) {
         let (_, time) = self.needed();
         let fresh = self.pace.haste() * (-1.5 * time / self.pace.inside()).exp();
         let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
@@ -309,4 +309,10 @@ impl Controller for Goodput {
         self.arm += 1;
         if self.arm < 4 { self.start_arm(Cause::Probe) } else { self.conclude() }
     }
+}
+
+/// Whether those who came out account for what was inside, by Little's law. If not, long requests are inside
+/// that came out neither now nor ever before, and what was counted is the quick ones' alone.
+fn accounted(cycle: &Window) -> bool {
+    (cycle.in_flight_seconds / cycle.latency_sum).ln().abs() < 0.15
 }
