@@ -15,13 +15,18 @@ pub(crate) struct Law {
     pub(crate) rate: f64,
     pub(crate) sigma: f64,
     pub(crate) kappa: f64,
+    /// No more than so many get on at the same time; the rest shares with them.
+    pub(crate) workers: f64,
+    /// With more than so many inside, all is three times as slow.
+    pub(crate) cliff: usize,
 }
 
 impl Law {
     /// What each of n gets done in a second.
     fn share(self, n: usize) -> f64 {
+        let fall = if n > self.cliff { 3.0 } else { 1.0 };
         let n = n as f64;
-        self.rate / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
+        self.rate * (self.workers / n).min(1.0) / fall / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 }
 

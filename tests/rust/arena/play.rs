@@ -68,9 +68,10 @@ pub(crate) fn play(scenario: &Scenario, controller: &mut dyn Controller, seed: u
                 window.highest_in_flight = window.highest_in_flight.max(inside);
                 let id = arrived.len();
                 arrived.push(now);
-                doomed.push(stage.timeout.is_some());
+                doomed.push(stage.timeout.is_some_and(|timeout| timeout > 0.0));
                 match stage.timeout {
-                    Some(timeout) => outside.push(Reverse((((now + timeout) * 1e9) as u64, id))),
+                    Some(timeout) => outside.push(Reverse((((now + timeout.abs()) * 1e9) as u64, id))),
+                    None if size == 0.0 => outside.push(Reverse((((now + 0.01) * 1e9) as u64, id))),
                     None => database.add(now, id, size),
                 }
             } else {

@@ -9,6 +9,8 @@ pub(crate) enum Sizes {
     /// 3 % are 49 times the rest.
     Bimodal,
     Exponential,
+    /// 70 % are answered from memory in a hundredth of a second, whatever the load.
+    Cached,
 }
 
 impl Sizes {
@@ -20,6 +22,7 @@ impl Sizes {
                 (rng.normal() * variance.sqrt() - variance / 2.0).exp()
             }
             Self::Bimodal => (if rng.uniform() < 0.03 { 49.0 } else { 1.0 }) / 2.44,
+            Self::Cached => if rng.uniform() < 0.7 { 0.0 } else { Self::Lognormal.draw(rng) },
             Self::Exponential => rng.exponential(),
         }
     }
@@ -49,7 +52,7 @@ pub(crate) struct Scenario {
     pub(crate) max: u32,
 }
 
-pub(crate) const LAW: Law = Law { rate: 3.0, sigma: 0.02, kappa: 5.55e-4 };
+pub(crate) const LAW: Law = Law { rate: 3.0, sigma: 0.02, kappa: 5.55e-4, workers: 1e9, cliff: usize::MAX };
 /// The most it gives, at 42 inside.
 const BEST: f64 = 45.4;
 const SWEEP: &[u32] = &[10, 14, 20, 25, 30, 36, 42, 50, 60, 75, 100];
@@ -100,5 +103,13 @@ pub(crate) fn all() -> Vec<Scenario> {
                 vec![Stage { arrivals: 2.0 * BEST / 60.0, law: minutes(LAW), ..stage(0.0, 2.0) }],
             )
         },
+        Scenario { sizes: Sizes::Cached, ..scenario("x-cached", vec![stage(0.0, 6.0)]) },
+        Scenario { sizes: Sizes::Exponential, ..scenario("x-exponential", vec![stage(0.0, 2.0)]) },
+        Scenario { objective: 1e3, ..scenario("x-no-objective", vec![stage(0.0, 2.0)]) },
+        scenario("x-cliff", vec![Stage { law: Law { cliff: 30, ..LAW }, ..stage(0.0, 2.0) }]),
+        scenario("x-plateau", vec![Stage { law: Law { workers: 20.0, sigma: 0.0, kappa: 0.0, ..LAW }, ..stage(0.0, 2.0) }]),
+        Scenario { sweep: &[1, 2, 3, 4, 5, 6], ..scenario("x-small", vec![Stage { law: Law { kappa: 0.1, ..LAW }, ..stage(0.0, 2.0) }]) },
+        Scenario { sweep: &[1, 2, 3], ..scenario("x-one", vec![Stage { law: Law { sigma: 1.5, ..LAW }, ..stage(0.0, 2.0) }]) },
+        between("x-outage-unflagged", |stage| stage.timeout = Some(-5.0)),
     ]
 }
