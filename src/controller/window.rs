@@ -16,8 +16,8 @@ pub struct Window {
     pub latency_sum: f64,
     /// squared, in square seconds,
     pub latency_square_sum: f64,
-    /// and as natural logarithms of seconds; what was shorter than a nanosecond counts as one.
-    pub latency_log_sum: f64,
+    /// and as square roots of seconds.
+    pub latency_root_sum: f64,
     /// The integral of in flight over the window, in seconds.
     pub in_flight_seconds: f64,
     /// The highest in flight.
@@ -28,9 +28,6 @@ pub struct Window {
     pub refusals: u64,
 }
 
-/// What a logarithm of a latency may be: a nanosecond to a thousand years.
-const LOGARITHMS: std::ops::RangeInclusive<f64> = -20.8..=24.2;
-
 impl Window {
     /// Adds one completion.
     pub fn complete(&mut self, latency_ns: u64, good: bool, overload: bool) {
@@ -40,7 +37,7 @@ impl Window {
         self.overload += u64::from(overload);
         self.latency_sum += latency;
         self.latency_square_sum += latency * latency;
-        self.latency_log_sum += latency.ln();
+        self.latency_root_sum += latency.sqrt();
     }
 
     /// Adds a window that followed this one.
@@ -51,7 +48,7 @@ impl Window {
         self.overload = self.overload.saturating_add(next.overload);
         self.latency_sum += next.latency_sum;
         self.latency_square_sum += next.latency_square_sum;
-        self.latency_log_sum += next.latency_log_sum;
+        self.latency_root_sum += next.latency_root_sum;
         self.in_flight_seconds += next.in_flight_seconds;
         self.highest_in_flight = self.highest_in_flight.max(next.highest_in_flight);
         self.admissions = self.admissions.saturating_add(next.admissions);
@@ -83,12 +80,9 @@ impl Window {
         if self.completions == 0 { 0.0 } else { finite(self.latency_square_sum / self.count()) }
     }
 
-    /// The mean logarithm of latencies.
-    pub(crate) fn mean_log_latency(&self) -> f64 {
-        if self.completions == 0 {
-            return *LOGARITHMS.start();
-        }
-        (self.latency_log_sum / self.count()).clamp(*LOGARITHMS.start(), *LOGARITHMS.end())
+    /// The typical latency: the square of the mean root; of none, zero.
+    pub(crate) fn typical_latency(&self) -> f64 {
+        if self.completions == 0 { 0.0 } else { finite(self.latency_root_sum / self.count()).powi(2) }
     }
 
     /// Which share of the completed was good; of none, all.

@@ -29,7 +29,7 @@ impl Arm {
         let good = window.good_share().max(1e-9);
         Self {
             in_flight,
-            quick: in_flight - window.mean_log_latency() + good.ln(),
+            quick: in_flight - window.typical_latency().clamp(1e-9, 1e9).ln() + good.ln(),
             counted: (window.count() * good / window.elapsed()).max(1e-9).ln(),
             count: window.count().max(1.0),
         }

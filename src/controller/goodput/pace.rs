@@ -9,7 +9,7 @@ const MEMORY: f64 = 400.0;
 /// changes with the limit; the typical latency changes at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// exp(mean log latency) in seconds, of the latest window.
+    /// In seconds, of the latest window.
     typical: f64,
     /// Mean over typical.
     mean: f64,
@@ -29,7 +29,7 @@ impl Pace {
         if count == 0.0 {
             return;
         }
-        self.typical = window.mean_log_latency().exp();
+        self.typical = window.typical_latency().clamp(1e-9, 1e9);
         self.rate = count / window.elapsed();
         self.seen += count;
         self.weight = (self.weight + count).min(MEMORY.max(count));
