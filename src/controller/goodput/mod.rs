@@ -18,6 +18,7 @@ const FEW: f64 = 20.0;
 const LOST_AFTER: u64 = 30;
 /// So many good ones and no other are life.
 const ALIVE: u64 = 4;
+const PATIENCE: [f64; 2] = [0.25, 4.0];
 const REACH: f64 = 0.1;
 /// A limit that turns away fewer does not bind.
 const BINDING: f64 = 0.05;
@@ -51,7 +52,9 @@ pub struct Goodput {
     arms: [Arm; 4],
     gathered: Window,
     cycle: Window,
-    brief: u32,
+    patience: f64,
+    needs: (f64, f64),
+    clock: f64,
     /// What to do once who is inside came in under this limit.
     then: Phase,
     /// The centre before the first of several cuts.
@@ -77,7 +80,7 @@ impl Goodput {
             arms: [Arm::default(); 4],
             gathered: Window::default(),
             cycle: Window::default(),
-            brief: 0,
+            patience: PATIENCE[0], needs: (0.0, 0.0), clock: 0.0,
             then: Phase::Measure,
             before: 0.0,
             cuts: 0,
@@ -95,21 +98,16 @@ impl Goodput {
         (self.bounds.whole(high), self.bounds.whole(low))
     }
 
-    fn is_brief(&self) -> bool {
-        step::is_far(&self.estimate) && self.brief < 3
-    }
-
     /// Completions and seconds that the window of an arm needs.
     fn needed(&self) -> (f64, f64) {
         let (high, low) = self.limits();
         let contrast = (f64::from(high) / f64::from(low)).ln() / 2.0;
         let count = (ENOUGH * (REACH / contrast.max(0.01)).powi(2)).clamp(FEW, ENOUGH);
-        let time = if self.is_brief() { 3.0 * self.pace.typical() } else { 4.0 * self.pace.inside() };
-        (count, time)
+        (count, (3.0 * self.pace.typical()).max(self.patience * self.pace.inside()))
     }
 
     fn settle(&self, from: u32) -> f64 {
-        let time = if self.is_brief() || self.then == Phase::Regain { 2.0 * self.pace.typical() } else { 2.0 * self.pace.inside() };
+        let time = (2.0 * self.pace.typical()).max(self.patience / 2.0 * self.pace.inside());
         let drain = f64::from(from.saturating_sub(self.limit)) / self.pace.rate().max(1e-9);
         time + if drain < 1e6 { drain } else { 0.0 }
     }
@@ -121,7 +119,7 @@ impl Goodput {
 
     /// When the window should have what it needs.
     fn ask_more(&mut self, cause: Cause) -> Decision {
-        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needed() };
+        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needs };
         let elapsed = if self.gathered.elapsed_ns == 0 { 0.0 } else { self.gathered.elapsed() };
         let have = self.gathered.count();
         let rate = if have > 0.0 { have / elapsed } else { self.pace.rate() };
@@ -151,7 +149,7 @@ impl Goodput {
     fn start_cycle(&mut self, cause: Cause) -> Decision {
         self.arm = 0;
         self.cycle = Window::default();
-        self.brief = if self.is_brief() { self.brief + 1 } else { 0 };
+        self.needs = self.needed();
         self.start_arm(cause)
     }
 
@@ -252,17 +250,19 @@ impl Goodput {
         }
         self.cuts = 0;
         self.estimate.age();
-        self.estimate.see_quick(finding.quick, finding.variance);
-        if accounted(&self.cycle) {
-        let (_, time) = self.needed();
-        let fresh = self.pace.haste() * (-1.5 * time / self.pace.inside()).exp();
-        let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
-        self.estimate.see_bias(finding.quick - finding.counted, variance);
+        let fresh = self.pace.haste() * (-1.5 * self.patience).exp();
+        self.estimate.see_quick(finding.quick, finding.variance + (env("FRESH", 0.5) * fresh).powi(2));
+        if accounted(&self.cycle) && self.patience >= 2.0 {
+            let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
+            self.estimate.see_bias(finding.quick - finding.counted, variance);
         }
         let from = self.centre;
-        if std::env::var("DBG").is_ok() { eprintln!("   c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} brief {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), self.noise.squared(), self.brief, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
+        if std::env::var("DBG").is_ok() { eprintln!("   t{:.0} c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} patience {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", self.clock, from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), self.noise.squared(), self.patience, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
         self.centre = self.bounds.clamp(from * step::step(&self.estimate).exp());
-        self.estimate.moved((self.centre / from).ln());
+        let step = (self.centre / from).ln();
+        self.estimate.moved(step);
+        if step.abs() < 0.1 { self.patience = (self.patience * 2.0).min(PATIENCE[1]); }
+        if step.abs() > 0.3 { self.patience = (self.patience / 2.0).max(PATIENCE[0]); }
         self.start_cycle(if self.centre > from { Cause::Raise } else { Cause::Lower })
     }
 }
@@ -273,6 +273,7 @@ impl Controller for Goodput {
     }
 
     fn look(&mut self, window: &Window) -> Decision {
+        self.clock += window.elapsed();
         if self.phase == Phase::Settle {
             self.phase = self.then;
             return match self.phase {
@@ -289,7 +290,7 @@ impl Controller for Goodput {
         self.gathered.append(window);
         let have = self.gathered.completions;
         let good = self.gathered.good_share();
-        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needed() };
+        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needs };
         let full = self.gathered.count() >= count && self.gathered.elapsed() >= time;
         if have >= LOST_AFTER && (good < 0.3 || full && good < 0.5) {
             return self.cut();
@@ -315,4 +316,8 @@ impl Controller for Goodput {
 /// that came out neither now nor ever before, and what was counted is the quick ones' alone.
 fn accounted(cycle: &Window) -> bool {
     (cycle.in_flight_seconds / cycle.latency_sum).ln().abs() < 0.15
+}
+
+pub(super) fn env(name: &str, default: f64) -> f64 {
+    std::env::var(name).map_or(default, |x| x.parse().unwrap())
 }
