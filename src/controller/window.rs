@@ -16,8 +16,8 @@ pub struct Window {
     pub latency_sum: f64,
     /// squared, in square seconds,
     pub latency_square_sum: f64,
-    /// and as square roots of seconds.
-    pub latency_root_sum: f64,
+    /// and as natural logarithms of seconds; what was shorter than a nanosecond counts as one.
+    pub latency_log_sum: f64,
     /// The integral of in flight over the window, in seconds.
     pub in_flight_seconds: f64,
     /// The highest in flight.
@@ -37,7 +37,7 @@ impl Window {
         self.overload += u64::from(overload);
         self.latency_sum += latency;
         self.latency_square_sum += latency * latency;
-        self.latency_root_sum += latency.sqrt();
+        self.latency_log_sum += latency.ln();
     }
 
     /// Adds a window that followed this one.
@@ -48,7 +48,7 @@ impl Window {
         self.overload = self.overload.saturating_add(next.overload);
         self.latency_sum += next.latency_sum;
         self.latency_square_sum += next.latency_square_sum;
-        self.latency_root_sum += next.latency_root_sum;
+        self.latency_log_sum += next.latency_log_sum;
         self.in_flight_seconds += next.in_flight_seconds;
         self.highest_in_flight = self.highest_in_flight.max(next.highest_in_flight);
         self.admissions = self.admissions.saturating_add(next.admissions);
@@ -80,9 +80,9 @@ impl Window {
         if self.completions == 0 { 0.0 } else { finite(self.latency_square_sum / self.count()) }
     }
 
-    /// The typical latency: the square of the mean root; of none, zero.
+    /// The typical latency: the geometric mean; of none, zero.
     pub(crate) fn typical_latency(&self) -> f64 {
-        if self.completions == 0 { 0.0 } else { finite(self.latency_root_sum / self.count()).powi(2) }
+        if self.completions == 0 { 0.0 } else { finite((self.latency_log_sum / self.count()).exp()) }
     }
 
     /// Which share of the completed was good; of none, all.

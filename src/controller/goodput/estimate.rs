@@ -22,7 +22,7 @@ const BIAS: usize = 2;
 
 /// At first: more pays a little, which is true of any limit that is too low.
 const MEAN: [f64; 3] = [0.3, 0.7, 0.0];
-const VARIANCE: [f64; 3] = [0.5, 0.1, 0.04];
+const VARIANCE: [f64; 3] = [0.5, 0.1, 0.001];
 /// What may have changed in a cycle.
 const WANDER: [f64; 3] = [0.004, 0.002, 0.0004];
 /// Bends that steps are computed from.
@@ -75,9 +75,14 @@ impl Estimate {
         self.update([1.0, 0.0, 1.0], slope, variance);
     }
 
-    /// The quick measure lay above the counted one by `bias`, with this variance.
-    pub(super) fn see_bias(&mut self, bias: f64, variance: f64) {
-        self.update([0.0, 0.0, 1.0], bias.clamp(-STEEPEST, STEEPEST), variance);
+    /// The slope as counted came out at `slope`, with this variance.
+    pub(super) fn see_counted(&mut self, slope: f64, variance: f64) {
+        self.update([1.0, 0.0, 0.0], slope.clamp(-STEEPEST, STEEPEST), variance);
+    }
+
+    /// Latencies of different kinds may suffer differently: the quick measure may be wrong by this much, squared.
+    pub(super) fn may_be_biased(&mut self, variance: f64) {
+        self.cov[BIAS][BIAS] = self.cov[BIAS][BIAS].max(variance);
     }
 
     /// The centre was moved by `step` in logarithms.

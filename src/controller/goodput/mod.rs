@@ -54,7 +54,7 @@ pub struct Goodput {
     cycle: Window,
     patience: f64,
     needs: (f64, f64),
-    clock: f64,
+    clock: f64, spread: f64,
     /// What to do once who is inside came in under this limit.
     then: Phase,
     /// The centre before the first of several cuts.
@@ -80,7 +80,7 @@ impl Goodput {
             arms: [Arm::default(); 4],
             gathered: Window::default(),
             cycle: Window::default(),
-            patience: PATIENCE[0], needs: (0.0, 0.0), clock: 0.0,
+            patience: PATIENCE[0], needs: (0.0, 0.0), clock: 0.0, spread: 0.0,
             then: Phase::Measure,
             before: 0.0,
             cuts: 0,
@@ -250,11 +250,16 @@ impl Goodput {
         }
         self.cuts = 0;
         self.estimate.age();
+        let spread = self.pace.spread();
+        if spread > self.spread {
+            self.estimate.may_be_biased((env("BIAS", 0.25) * (spread-self.spread)).powi(2));
+            self.spread = spread;
+        }
         let fresh = self.pace.haste() * (-1.5 * self.patience).exp();
-        self.estimate.see_quick(finding.quick, finding.variance + (env("FRESH", 0.5) * fresh).powi(2));
-        if accounted(&self.cycle) && self.patience >= 2.0 {
+        self.estimate.see_quick(finding.quick, finding.variance + (env("FRESH", 0.1) * fresh).powi(2));
+        if accounted(&self.cycle) {
             let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
-            self.estimate.see_bias(finding.quick - finding.counted, variance);
+            self.estimate.see_counted(finding.counted, variance);
         }
         let from = self.centre;
         if std::env::var("DBG").is_ok() { eprintln!("   t{:.0} c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} patience {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", self.clock, from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), self.noise.squared(), self.patience, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }

@@ -63,6 +63,11 @@ impl Pace {
         self.seen > 2.0 * MEMORY
     }
 
+    /// How far the mean is above the typical, in logarithms: nil if all take equally long.
+    pub(super) fn spread(&self) -> f64 {
+        self.mean.max(1.0).ln()
+    }
+
     /// How much more quickly than the average the typical request gives its place back.
     pub(super) fn haste(&self) -> f64 {
         (self.mean - 1.0).max(0.0)
