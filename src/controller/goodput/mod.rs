@@ -103,11 +103,11 @@ impl Goodput {
         let (high, low) = self.limits();
         let contrast = (f64::from(high) / f64::from(low)).ln() / 2.0;
         let count = (ENOUGH * (REACH / contrast.max(0.01)).powi(2)).clamp(FEW, ENOUGH);
-        (count, (3.0 * self.pace.typical()).max(self.patience * self.pace.inside()))
+        (count, (3.0 * self.pace.mean()).max(self.patience * self.pace.inside()))
     }
 
     fn settle(&self, from: u32) -> f64 {
-        let time = (2.0 * self.pace.typical()).max(self.patience / 2.0 * self.pace.inside());
+        let time = (2.0 * self.pace.mean()).max(self.patience / 2.0 * self.pace.inside());
         let drain = f64::from(from.saturating_sub(self.limit)) / self.pace.rate().max(1e-9);
         time + if drain < 1e6 { drain } else { 0.0 }
     }

@@ -11,6 +11,8 @@ const MEMORY: f64 = 400.0;
 pub(super) struct Pace {
     /// In seconds, of the latest window.
     typical: f64,
+    /// The mean of the latest window.
+    latest_mean: f64,
     /// Mean over typical.
     mean: f64,
     /// Mean square over typical squared.
@@ -30,6 +32,7 @@ impl Pace {
             return;
         }
         self.typical = window.typical_latency().clamp(1e-9, 1e9);
+        self.latest_mean = window.mean_latency();
         self.rate = count / window.elapsed();
         self.seen += count;
         self.weight = (self.weight + count).min(MEMORY.max(count));
@@ -48,9 +51,20 @@ impl Pace {
         self.typical
     }
 
+    /// What a request takes on average, in the latest window.
+    pub(super) fn mean(&self) -> f64 {
+        self.latest_mean
+    }
+
     /// What a request takes that is inside at some moment, in seconds: longer ones are inside more often.
     pub(super) fn inside(&self) -> f64 {
-        if self.mean > 0.0 { self.typical * (self.square / self.mean).max(1.0) } else { self.typical }
+        if self.mean == 0.0 {
+            return self.typical;
+        }
+        // By the typical or by the mean: each alone jumps where the mix of a window is odd.
+        let by_typical = self.typical * self.square / self.mean;
+        let by_mean = self.latest_mean * self.square / self.mean.powi(2);
+        by_typical.min(by_mean).max(self.typical)
     }
 
     /// The squared coefficient of variation of latencies.

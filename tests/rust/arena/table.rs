@@ -46,7 +46,7 @@ pub(crate) fn print() {
                 .map(|seed| {
                     let mut controller = Goodput::new(bounds(&scenario, start));
                     let outcome = play(&scenario, &mut controller, seed);
-                    if trace && seed == 1 {
+                    if trace && seed == std::env::var("SEED").map_or(1, |x| x.parse().unwrap()) {
                         let mut shown = 0.0;
                         for (at, limit, cause) in &outcome.limits {
                             if *at >= shown { eprintln!("  {at:8.1} {limit} {cause:?}"); shown = at + std::env::var("TRACE").unwrap().parse::<f64>().unwrap(); }
