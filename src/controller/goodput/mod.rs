@@ -255,7 +255,7 @@ impl Goodput {
             self.estimate.may_be_biased((env("BIAS", 0.25) * (spread-self.spread)).powi(2));
             self.spread = spread;
         }
-        let fresh = self.pace.haste() * (-1.5 * self.patience).exp();
+        let fresh = self.pace.haste().min(env("HASTE", 2.0)) * (-1.5 * self.needs.1.max(self.patience*self.pace.inside()) / self.pace.inside()).exp();
         self.estimate.see_quick(finding.quick, finding.variance + (env("FRESH", 0.1) * fresh).powi(2));
         if accounted(&self.cycle) {
             let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
