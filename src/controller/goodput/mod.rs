@@ -256,9 +256,9 @@ impl Goodput {
             self.spread = spread;
         }
         let fresh = self.pace.haste().min(env("HASTE", 2.0)) * (-1.5 * self.needs.1.max(self.patience*self.pace.inside()) / self.pace.inside()).exp();
-        self.estimate.see_quick(finding.quick, finding.variance + (env("FRESH", 0.1) * fresh).powi(2));
+        self.estimate.see_quick(finding.quick, finding.variance + if finding.quick > self.estimate.slope() { (env("FRESH", 0.15) * fresh).powi(2) } else { 0.0 });
         if accounted(&self.cycle) {
-            let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + fresh.powi(2);
+            let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + if finding.counted > self.estimate.slope() { fresh.powi(2) } else { 0.0 };
             self.estimate.see_counted(finding.counted, variance);
         }
         let from = self.centre;
