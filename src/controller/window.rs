@@ -18,6 +18,8 @@ pub struct Window {
     pub latency_square_sum: f64,
     /// and as natural logarithms of seconds; what was shorter than a nanosecond counts as one.
     pub latency_log_sum: f64,
+    /// The squares of these logarithms.
+    pub latency_log_square_sum: f64,
     /// The integral of in flight over the window, in seconds.
     pub in_flight_seconds: f64,
     /// The highest in flight.
@@ -38,6 +40,7 @@ impl Window {
         self.latency_sum += latency;
         self.latency_square_sum += latency * latency;
         self.latency_log_sum += latency.ln();
+        self.latency_log_square_sum += latency.ln().powi(2);
     }
 
     /// Adds a window that followed this one.
@@ -49,6 +52,7 @@ impl Window {
         self.latency_sum += next.latency_sum;
         self.latency_square_sum += next.latency_square_sum;
         self.latency_log_sum += next.latency_log_sum;
+        self.latency_log_square_sum += next.latency_log_square_sum;
         self.in_flight_seconds += next.in_flight_seconds;
         self.highest_in_flight = self.highest_in_flight.max(next.highest_in_flight);
         self.admissions = self.admissions.saturating_add(next.admissions);
@@ -83,6 +87,13 @@ impl Window {
     /// The typical latency: the geometric mean; of none, zero.
     pub(crate) fn typical_latency(&self) -> f64 {
         if self.completions == 0 { 0.0 } else { finite((self.latency_log_sum / self.count()).exp()) }
+    }
+
+    /// The variance of the logarithms of latencies.
+    pub(crate) fn log_variance(&self) -> f64 {
+        let count = self.count().max(1.0);
+        let mean = self.latency_log_sum / count;
+        finite(self.latency_log_square_sum / count - mean * mean)
     }
 
     /// Which share of the completed was good; of none, all.

@@ -55,46 +55,17 @@ pub(super) struct Finding {
 const LEAST_CONTRAST: f64 = 0.03;
 /// At equal limits, more standard deviations are a change from outside.
 const UNSTEADY: f64 = 4.0;
-/// How much of the noise is learnt from one cycle, once several were seen.
-const GAIN: f64 = 0.15;
-
-/// How noisy the logarithm of one latency is, squared.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Noise {
-    squared: f64,
-    cycles: f64,
-}
-
-impl Noise {
-    /// More than is usual, until something was seen.
-    pub(super) fn new() -> Self {
-        Self { squared: 0.5, cycles: 1.0 }
-    }
-
-    pub(super) fn squared(self) -> f64 {
-        self.squared
-    }
-
-    fn learn(&mut self, seen: f64) {
-        self.cycles += 1.0;
-        self.squared += (1.0 / self.cycles).max(GAIN) * (seen - self.squared);
-        self.squared = self.squared.clamp(0.01, 100.0);
-    }
-}
-
-pub(super) fn conclude(arms: &[Arm; 4], noise: &mut Noise) -> Finding {
+pub(super) fn conclude(arms: &[Arm; 4], noise: f64) -> Finding {
     let [a, b, c, d] = arms;
     let contrast = (a.in_flight + d.in_flight - b.in_flight - c.in_flight) / 2.0;
     let contrast = contrast.max(LEAST_CONTRAST);
     let slope = |get: fn(&Arm) -> f64| (get(a) + get(d) - get(b) - get(c)) / (2.0 * contrast);
     let count = 4.0 / arms.iter().map(|arm| 1.0 / arm.count).sum::<f64>();
-    let one = noise.squared() / count;
+    let one = noise / count;
     // In flight is known exactly, so only what is measured at it can disagree.
     let apart = |x: &Arm, y: &Arm| ((x.quick - y.quick) - (x.in_flight - y.in_flight)).powi(2) / 2.0;
     let (outer, inner) = (apart(a, d), apart(b, c));
     let steady = outer.max(inner) < UNSTEADY.powi(2) * one;
-    let seen = (outer.min(6.0 * one) + inner.min(6.0 * one)) / 2.0;
-    noise.learn(seen * count);
     Finding {
         quick: slope(|arm| arm.quick),
         variance: one / contrast.powi(2),

@@ -6,7 +6,7 @@ mod step;
 
 use super::window::nanoseconds;
 use super::{Bounds, Cause, Controller, Decision, Window};
-use cycle::{Arm, Noise};
+use cycle::Arm;
 use estimate::Estimate;
 use pace::Pace;
 
@@ -44,7 +44,6 @@ pub struct Goodput {
     bounds: Bounds,
     centre: f64,
     estimate: Estimate,
-    noise: Noise,
     pace: Pace,
     phase: Phase,
     limit: u32,
@@ -72,7 +71,6 @@ impl Goodput {
             bounds,
             centre: f64::from(bounds.prior()),
             estimate: Estimate::new(),
-            noise: Noise::new(),
             pace: Pace::default(),
             phase: Phase::Watch,
             limit: bounds.prior(),
@@ -90,7 +88,7 @@ impl Goodput {
     }
 
     pub fn debug(&self) -> (f64, f64, f64, f64, f64) {
-        (self.centre, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.noise.squared())
+        (self.centre, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), 0.0)
     }
 
     fn limits(&self) -> (u32, u32) {
@@ -244,7 +242,8 @@ impl Goodput {
         if self.bounds.min() == self.bounds.max() || self.cycle.refused_share() < BINDING {
             return self.watch(Cause::Hold);
         }
-        let finding = cycle::conclude(&self.arms, &mut self.noise);
+        let noise = env("NOISE", 1.3)*self.cycle.log_variance().max(0.02);
+        let finding = cycle::conclude(&self.arms, noise);
         if !finding.steady {
             return self.start_cycle(Cause::Hold);
         }
@@ -262,7 +261,7 @@ impl Goodput {
             self.estimate.see_counted(finding.counted, variance);
         }
         let from = self.centre;
-        if std::env::var("DBG").is_ok() { eprintln!("   t{:.0} c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} patience {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", self.clock, from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), self.noise.squared(), self.patience, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
+        if std::env::var("DBG").is_ok() { eprintln!("   t{:.0} c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} patience {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", self.clock, from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), noise, self.patience, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
         self.centre = self.bounds.clamp(from * step::step(&self.estimate).exp());
         let step = (self.centre / from).ln();
         self.estimate.moved(step);

@@ -7,7 +7,7 @@ use tidegate::controller::{Aimd, Bounds, Controller, Fixed, Goodput, Gradient2, 
 use crate::play::play;
 use crate::scenario::{Scenario, all};
 
-const SEEDS: std::ops::Range<u64> = 1..5;
+const SEEDS: std::ops::Range<u64> = 1..9;
 
 pub(crate) fn bounds(scenario: &Scenario, start: u32) -> Bounds {
     Bounds::new(1, scenario.max, start)
@@ -59,6 +59,7 @@ pub(crate) fn print() {
             let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
             let worst = ratios.iter().copied().fold(f64::MAX, f64::min);
             line += &format!(" {start:3}: {mean:.3}/{worst:.3} |");
+            if std::env::var("EACH").is_ok() { line += &format!("{ratios:.3?}"); }
         }
         if peers {
             type Make = fn(Bounds) -> Box<dyn Controller>;
