@@ -80,6 +80,12 @@ impl Estimate {
         self.update([1.0, 0.0, 0.0], slope.clamp(-STEEPEST, STEEPEST), variance);
     }
 
+    /// From the last centre to this one, `rise` higher in logarithms, the slope was this on average: it is that
+    /// in the middle.
+    pub(super) fn see_secant(&mut self, slope: f64, rise: f64, variance: f64) {
+        self.update([1.0, rise / 2.0, 0.0], slope.clamp(-STEEPEST, STEEPEST), variance);
+    }
+
     /// Latencies of different kinds may suffer differently: the quick measure may be wrong by this much, squared.
     pub(super) fn may_be_biased(&mut self, variance: f64) {
         self.cov[BIAS][BIAS] = self.cov[BIAS][BIAS].max(variance);

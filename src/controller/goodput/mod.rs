@@ -53,7 +53,7 @@ pub struct Goodput {
     cycle: Window,
     patience: f64,
     needs: (f64, f64),
-    clock: f64, spread: f64,
+    clock: f64, last: Option<(f64, f64, f64)>, spread: f64,
     /// What to do once who is inside came in under this limit.
     then: Phase,
     /// The centre before the first of several cuts.
@@ -78,7 +78,7 @@ impl Goodput {
             arms: [Arm::default(); 4],
             gathered: Window::default(),
             cycle: Window::default(),
-            patience: PATIENCE[0], needs: (0.0, 0.0), clock: 0.0, spread: 0.0,
+            patience: PATIENCE[0], needs: (0.0, 0.0), clock: 0.0, last: None, spread: 0.0,
             then: Phase::Measure,
             before: 0.0,
             cuts: 0,
@@ -152,6 +152,7 @@ impl Goodput {
     }
 
     fn watch(&mut self, cause: Cause) -> Decision {
+        self.last = None;
         self.phase = Phase::Watch;
         self.limit = self.bounds.whole(self.centre.round());
         self.gathered = Window::default();
@@ -170,6 +171,7 @@ impl Goodput {
     }
 
     fn cut(&mut self) -> Decision {
+        self.last = None;
         self.pace.see(&self.gathered);
         let mut to = self.centre * 0.7;
         if let Some(objective) = self.bounds.objective_seconds() {
@@ -242,7 +244,7 @@ impl Goodput {
         if self.bounds.min() == self.bounds.max() || self.cycle.refused_share() < BINDING {
             return self.watch(Cause::Hold);
         }
-        let noise = env("NOISE", 1.3)*self.cycle.log_variance().max(0.02);
+        let noise = env("NOISE", 1.3)*(self.cycle.log_variance().max(0.02) + (1.0 - self.cycle.good_share()) / self.cycle.good_share().max(0.1));
         let finding = cycle::conclude(&self.arms, noise);
         if !finding.steady {
             return self.start_cycle(Cause::Hold);
@@ -251,7 +253,7 @@ impl Goodput {
         self.estimate.age();
         let spread = self.pace.spread();
         if spread > self.spread {
-            self.estimate.may_be_biased((env("BIAS", 0.25) * (spread-self.spread)).powi(2));
+            self.estimate.may_be_biased((env("BIAS", 0.35) * (spread-self.spread)).powi(2));
             self.spread = spread;
         }
         let fresh = self.pace.haste().min(env("HASTE", 2.0)) * (-1.5 * self.needs.1.max(self.patience*self.pace.inside()) / self.pace.inside()).exp();
@@ -260,6 +262,17 @@ impl Goodput {
             let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + if finding.counted > self.estimate.slope() { fresh.powi(2) } else { 0.0 };
             self.estimate.see_counted(finding.counted, variance);
         }
+        let mark = (self.cycle.in_flight().max(1e-9).ln(), (self.cycle.count() * self.cycle.good_share() / self.cycle.elapsed()).max(1e-9).ln(), self.cycle.count());
+        if let Some(last) = self.last {
+            let rise = mark.0 - last.0;
+            if rise.abs() > 0.3 && env("SECANT", 1.0) > 0.0 {
+                let slope = (mark.1 - last.1) / rise;
+                let variance = (self.pace.variation().max(0.1) * (1.0 / mark.2 + 1.0 / last.2) + env("DRIFT", 0.1).powi(2)) / rise.powi(2);
+                let up = if slope > self.estimate.slope() { fresh.powi(2) } else { 0.0 };
+                self.estimate.see_secant(slope, rise, variance + up);
+            }
+        }
+        self.last = Some(mark);
         let from = self.centre;
         if std::env::var("DBG").is_ok() { eprintln!("   t{:.0} c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} patience {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", self.clock, from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), noise, self.patience, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
         self.centre = self.bounds.clamp(from * step::step(&self.estimate).exp());
