@@ -12,7 +12,8 @@ const DOWN: f64 = 1.0;
 pub(super) fn step(estimate: &Estimate) -> f64 {
     let slope = estimate.slope() - THRIFT;
     let trust = slope.powi(2) / (slope.powi(2) + estimate.variance());
-    (trust * slope / estimate.bend()).clamp(-DOWN, UP)
+    let down = if slope < -1.0 { super::env("CLIFF", 0.3) } else { DOWN };
+    (trust * slope / estimate.bend()).clamp(-down, UP)
 }
 
 /// Whether the best limit is surely far from here, so that a quick look is enough.
