@@ -33,6 +33,8 @@ enum Phase {
     Settle,
     /// Within the window of an arm.
     Measure,
+    /// Between experiments, where they cost much: at the centre.
+    Rest,
     /// After a cut: down here until something is good again.
     Lost,
     /// Back up, by doubling.
@@ -280,6 +282,11 @@ impl Goodput {
         self.estimate.moved(step);
         if step.abs() < 0.1 { self.patience = (self.patience * 2.0).min(PATIENCE[1]); }
         if step.abs() > 0.3 { self.patience = (self.patience / 2.0).max(PATIENCE[0]); }
+        let (high, low) = self.limits();
+        if step.abs() < 0.1 && f64::from(high) > env("REST", 1.3) * f64::from(low) {
+            self.needs = (8.0 * self.needs.0, 8.0 * self.needs.1);
+            return self.hold(Cause::Hold, Phase::Rest);
+        }
         self.start_cycle(if self.centre > from { Cause::Raise } else { Cause::Lower })
     }
 }
@@ -316,6 +323,9 @@ impl Controller for Goodput {
             return self.ask_more(if self.phase == Phase::Watch { Cause::Hold } else { Cause::Probe });
         }
         self.pace.see(&self.gathered);
+        if self.phase == Phase::Rest {
+            return self.start_cycle(Cause::Probe);
+        }
         if self.phase == Phase::Watch {
             if self.gathered.refused_share() < BINDING || self.bounds.min() == self.bounds.max() {
                 return self.watch(Cause::Hold);
