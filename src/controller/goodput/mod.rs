@@ -311,6 +311,11 @@ impl Controller for Goodput {
             Phase::Regain => return self.climb(window),
             _ => {}
         }
+        let expected = self.pace.rate() * window.elapsed();
+        if window.elapsed_ns / 4 > self.asked_ns && window.count() < expected / 4.0 && expected > 10.0 {
+            self.gathered = Window::default();
+            return self.ask_more(Cause::Hold);
+        }
         self.gathered.append(window);
         let have = self.gathered.completions;
         let good = self.gathered.good_share();
