@@ -16,9 +16,9 @@ pub struct Window {
     pub latency_sum: f64,
     /// squared, in square seconds,
     pub latency_square_sum: f64,
-    /// and as natural logarithms of seconds; what was shorter than a nanosecond counts as one.
+    /// as natural logarithms of nanoseconds (none counts as one),
     pub latency_log_sum: f64,
-    /// The squares of these logarithms.
+    /// and these logarithms squared.
     pub latency_log_square_sum: f64,
     /// The integral of in flight over the window, in seconds.
     pub in_flight_seconds: f64,
@@ -33,14 +33,15 @@ pub struct Window {
 impl Window {
     /// Adds one completion.
     pub fn complete(&mut self, latency_ns: u64, good: bool, overload: bool) {
-        let latency = seconds(latency_ns.max(1));
+        let latency = seconds(latency_ns);
+        let log = float(latency_ns.max(1)).ln();
         self.completions += 1;
         self.good += u64::from(good);
         self.overload += u64::from(overload);
         self.latency_sum += latency;
         self.latency_square_sum += latency * latency;
-        self.latency_log_sum += latency.ln();
-        self.latency_log_square_sum += latency.ln().powi(2);
+        self.latency_log_sum += log;
+        self.latency_log_square_sum += log * log;
     }
 
     /// Adds a window that followed this one.
@@ -84,9 +85,9 @@ impl Window {
         if self.completions == 0 { 0.0 } else { finite(self.latency_square_sum / self.count()) }
     }
 
-    /// The typical latency: the geometric mean; of none, zero.
+    /// The typical latency, in seconds: the geometric mean, at least a nanosecond.
     pub(crate) fn typical_latency(&self) -> f64 {
-        if self.completions == 0 { 0.0 } else { finite((self.latency_log_sum / self.count()).exp()) }
+        (finite(self.latency_log_sum / self.count().max(1.0)).exp() / 1e9).clamp(1e-9, 1e9)
     }
 
     /// The variance of the logarithms of latencies.

@@ -1,38 +1,59 @@
 //! One experiment: four windows at a raised, a lowered, a lowered and a raised limit.
 //!
 //! The order A B B A cancels what changes linearly meanwhile and needs two changes of the limit, not four. The
-//! two windows at the same limit tell how noisy the measure is, and whether something else changed: then the
-//! experiment says nothing.
+//! two windows at the same limit tell whether something else changed: then the experiment says nothing.
+//!
+//! Two measures of the slope come out. The *counted* one is from good answers a second, which is what matters;
+//! where a few requests are fifty times the rest, it is so noisy that hours would not do. The *quick* one is from
+//! typical latencies: a place earns one answer per latency, so in flight over latency is the rate (Little), and
+//! the geometric mean of latencies hardly notices the few. It is true only if all kinds of request suffer alike.
 
 use crate::controller::window::Window;
+
+/// In flight must differ by this much in logarithms, else the difference is taken for it.
+const LEAST_CONTRAST: f64 = 0.03;
+/// More variances between equal limits are a change from outside.
+const UNSTEADY: f64 = 16.0;
+/// Completions are not quite independent: so much more noise than if they were.
+const DEPENDENCE: f64 = 1.3;
+/// Latencies that are all alike still have this variance in their logarithms.
+const LEAST_NOISE: f64 = 0.02;
 
 /// What one window came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arm {
-    /// Logarithm of the time average of in flight.
+    /// Logarithm of the time average of in flight,
     in_flight: f64,
-    /// Logarithm of in flight over the typical latency, times the share of good answers: what a place earns
-    /// times places, if all requests suffer alike.
-    quick: f64,
-    /// Logarithm of good answers a second.
+    /// of the share of good answers over the typical latency: what one place earns,
+    place: f64,
+    /// and of good answers a second.
     counted: f64,
     count: f64,
 }
 
 impl Arm {
-    pub(super) fn quick(&self) -> f64 {
-        self.quick
-    }
-
     pub(super) fn of(window: &Window) -> Self {
-        let in_flight = window.in_flight().max(1e-9).ln();
         let good = window.good_share().max(1e-9);
         Self {
-            in_flight,
-            quick: in_flight - window.typical_latency().clamp(1e-9, 1e9).ln() + good.ln(),
+            in_flight: window.in_flight().max(1e-9).ln(),
+            place: (good / window.typical_latency()).ln(),
             counted: (window.count() * good / window.elapsed()).max(1e-9).ln(),
             count: window.count().max(1.0),
         }
+    }
+
+    /// Logarithm of what all places earn, by the quick measure.
+    pub(super) fn earned(&self) -> f64 {
+        self.in_flight + self.place
+    }
+
+    /// The slope from `before` to here as counted, with its variance, where latencies vary by `variation` and
+    /// `drift` is what else may have changed; and the way from there in logarithms. None where it is too short.
+    pub(super) fn secant(&self, before: &Self, variation: f64, drift: f64) -> Option<(f64, f64, f64)> {
+        const SHORTEST: f64 = 0.3;
+        let rise = self.in_flight - before.in_flight;
+        let noise = variation * (1.0 / self.count + 1.0 / before.count) + drift * drift;
+        (rise.abs() > SHORTEST).then(|| ((self.counted - before.counted) / rise, noise / rise.powi(2), rise))
     }
 }
 
@@ -42,35 +63,56 @@ pub(super) struct Finding {
     /// The slope, by the quick measure,
     pub(super) quick: f64,
     /// with this variance.
-    pub(super) variance: f64,
+    pub(super) quick_variance: f64,
     /// The slope as counted,
     pub(super) counted: f64,
-    /// with this variance for each unit of squared variation of latencies.
-    pub(super) per_variation: f64,
-    /// Whether the windows at equal limits agree.
-    pub(super) steady: bool,
+    /// with this variance.
+    pub(super) counted_variance: f64,
+    /// How many times its variance the difference between equal limits is, at most.
+    excess: f64,
 }
 
-/// In flight must differ by this much in logarithms, else the difference is taken for it.
-const LEAST_CONTRAST: f64 = 0.03;
-/// At equal limits, more standard deviations are a change from outside.
-const UNSTEADY: f64 = 4.0;
-pub(super) fn conclude(arms: &[Arm; 4], noise: f64) -> Finding {
+impl Finding {
+    /// Whether the windows at equal limits agree.
+    pub(super) fn is_steady(&self) -> bool {
+        self.excess < UNSTEADY
+    }
+
+    /// The same, with the noise that the disagreement shows.
+    pub(super) fn doubted(self) -> Self {
+        let factor = self.excess.max(1.0);
+        Self {
+            quick_variance: self.quick_variance * factor,
+            counted_variance: self.counted_variance * factor,
+            ..self
+        }
+    }
+}
+
+/// Compares the four windows; `all` is their sum, `variation` the squared coefficient of variation of latencies.
+pub(super) fn conclude(arms: &[Arm; 4], all: &Window, variation: f64) -> Finding {
     let [a, b, c, d] = arms;
     let contrast = (a.in_flight + d.in_flight - b.in_flight - c.in_flight) / 2.0;
     let contrast = contrast.max(LEAST_CONTRAST);
     let slope = |get: fn(&Arm) -> f64| (get(a) + get(d) - get(b) - get(c)) / (2.0 * contrast);
     let count = 4.0 / arms.iter().map(|arm| 1.0 / arm.count).sum::<f64>();
-    let one = noise / count;
-    // In flight is known exactly, so only what is measured at it can disagree.
-    let apart = |x: &Arm, y: &Arm| ((x.quick - y.quick) - (x.in_flight - y.in_flight)).powi(2) / 2.0;
-    let (outer, inner) = (apart(a, d), apart(b, c));
-    let steady = outer.max(inner) < UNSTEADY.powi(2) * one;
+    let good = all.good_share().max(0.1);
+    // Of the logarithm of a latency, and of the share of good ones.
+    let noise = DEPENDENCE * (all.log_variance().max(LEAST_NOISE) + (1.0 - good) / good) / count;
+    let apart = |x: &Arm, y: &Arm| (x.place - y.place).powi(2) / 2.0;
     Finding {
-        quick: slope(|arm| arm.quick),
-        variance: one / contrast.powi(2),
+        quick: slope(Arm::earned),
+        quick_variance: noise / contrast.powi(2),
         counted: slope(|arm| arm.counted),
-        per_variation: 1.0 / (count * contrast.powi(2)),
-        steady,
+        // Twice: the two measures share part of their noise.
+        counted_variance: 2.0 * variation / (count * contrast.powi(2)),
+        excess: apart(a, d).max(apart(b, c)) / noise,
     }
+}
+
+/// Whether those who came out account for what was inside, by Little's law. If not, long requests are inside
+/// that came out neither now nor ever before, and what was counted is the quick ones' alone.
+pub(super) fn is_accounted(all: &Window) -> bool {
+    const OFF: f64 = 0.15;
+    (all.in_flight_seconds / all.latency_sum).ln().abs() < OFF
 }

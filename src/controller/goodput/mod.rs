@@ -1,29 +1,76 @@
-//! A limit that finds where the database gives most good answers, and follows it.
+//! A limit that finds where most good answers come out, and follows it.
+//!
+//! The controller experiments. It holds the limit a tenth above and a tenth below its centre in turn, sees at
+//! which of them more good answers a second come, and moves the centre that way. It needs no idea of what a good
+//! latency is, so none can be wrong or go out of date; it never starves the gate to probe; it does not move on
+//! what it cannot tell; and it never goes under the least limit.
+//!
+//! # The rule
+//!
+//! 1. **Four windows** at a raised, a lowered, a lowered and a raised limit ([`cycle`]). After each change it first
+//!    waits until those inside came in under the new limit. Waits and windows are counted in completions and in
+//!    latencies, never in seconds of a clock, so it works at ten thousand a second and at ten a minute.
+//! 2. **Two measures of the slope** of good answers over concurrency: as counted, and a quick one from typical
+//!    latencies, for work in which a few requests are many times the rest. A third comes free when the centre has
+//!    moved far: what the move itself did.
+//! 3. **A filter** ([`estimate`]) weighs them by their noise, which is seen in the windows themselves, and keeps what
+//!    it knew across moves.
+//! 4. **A step** ([`step`]) to where the slope should be nil, shorter the less sure, at most double.
+//! 5. **Patience**: after long steps the windows get shorter, at rest longer, up to four times what a request that
+//!    is inside takes. Short windows favour raised limits, because new places give their short requests first;
+//!    so good news from them counts less than bad.
+//! 6. **A limit that does not bind** tells nothing: where hardly anybody is refused, the limit stays as it is.
+//! 7. **Where most is late or fails**, it goes down at once ([`rescue`]).
+//! 8. **Limits of a few permits**, where one permit is a large part, rest between experiments.
+//!
+//! It comes from stochastic approximation (Kiefer and Wolfowitz 1952; Spall's SPSA, 1992), with a Kalman filter in
+//! place of a gain that shrinks, so that it follows what changes.
+//!
+//! # What it cannot do
+//!
+//! Without an objective, and where timeouts are not reported as `overload`, an outage in which every request takes
+//! its whole timeout looks like work whose throughput grows with concurrency: give one of the two. Two gates that
+//! experiment on one database see each other's moves as noise. Convergence takes 5 to 10 cycles of at least 240
+//! completions: at tens a minute that is an hour, so there the prior should come from a capacity test.
+
 mod cycle;
 mod estimate;
+mod gather;
 mod pace;
+mod rescue;
 mod step;
 
-use super::window::nanoseconds;
 use super::{Bounds, Cause, Controller, Decision, Window};
-use cycle::Arm;
+use cycle::{Arm, Finding};
 use estimate::Estimate;
+use gather::{Gather, Needs};
 use pace::Pace;
+use rescue::Rescue;
 
-/// Completions a window needs at least, when the arms are a tenth up and down.
+/// Completions that a window needs where the arms are a tenth up and down; fewer where they are further apart,
 const ENOUGH: f64 = 60.0;
-/// A window with fewer decides nothing.
+/// but with fewer nothing is decided.
 const FEW: f64 = 20.0;
-/// From so many completions on a window may be given up as lost.
-const LOST_AFTER: u64 = 30;
-/// So many good ones and no other are life.
-const ALIVE: u64 = 4;
-const PATIENCE: [f64; 2] = [0.25, 4.0];
-const REACH: f64 = 0.1;
-/// A limit that turns away fewer does not bind.
+/// A limit that refuses a smaller share does not bind.
 const BINDING: f64 = 0.05;
-/// Looks are not closer than this: what they cost is bounded.
-const SHORTEST_LOOK: f64 = 1e-3;
+/// The range of patience: windows as multiples of what a request that is inside takes.
+const PATIENCE: std::ops::RangeInclusive<f64> = 0.25..=4.0;
+/// A shorter step is rest,
+const SHORT: f64 = 0.1;
+/// a longer one is a journey.
+const LONG: f64 = 0.3;
+/// Arms whose limits differ by more cost much: between experiments there is rest,
+const COSTLY: f64 = 0.13;
+/// so many windows long.
+const REST: f64 = 8.0;
+/// How wrong the quick measure may be, for each unit by which the spread of latencies grew.
+const DISTRUST: f64 = 0.35;
+/// How much of the excess of new places is in the quick measure: it hardly notices.
+const QUICK_EXCESS: f64 = 0.15;
+/// By how much the database may have changed, in logarithms, between two cycles.
+const DRIFT: f64 = 0.1;
+/// After so many cycles in a row in which something else changed, that is how it is.
+const RESTLESS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -33,323 +80,248 @@ enum Phase {
     Settle,
     /// Within the window of an arm.
     Measure,
-    /// Between experiments, where they cost much: at the centre.
+    /// At the centre between experiments.
     Rest,
     /// After a cut: down here until something is good again.
     Lost,
     /// Back up, by doubling.
-    Regain,
+    Climb,
 }
 
+/// Climbs to where most good answers come out.
 #[derive(Clone, Copy, Debug)]
 pub struct Goodput {
     bounds: Bounds,
     centre: f64,
-    estimate: Estimate,
-    pace: Pace,
-    phase: Phase,
     limit: u32,
+    phase: Phase,
+    /// What follows when the limit has settled.
+    next: Phase,
+    gather: Gather,
+    needs: Needs,
+    pace: Pace,
+    patience: f64,
     arm: usize,
     arms: [Arm; 4],
-    gathered: Window,
+    /// The windows of the cycle so far.
     cycle: Window,
-    patience: f64,
-    needs: (f64, f64),
-    clock: f64, last: Option<(f64, f64, f64)>, spread: f64,
-    /// What to do once who is inside came in under this limit.
-    then: Phase,
-    /// The centre before the first of several cuts.
-    before: f64,
-    cuts: u32,
-    /// What the limit half as high came to, on the way back.
-    rung: Option<Arm>,
-    asked_ns: u64,
+    /// What the last cycle came to.
+    before: Option<Arm>,
+    unsteady: u32,
+    estimate: Estimate,
+    spread: f64,
+    rescue: Rescue,
 }
 
 impl Goodput {
+    /// Starts at the bounds' prior.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
             centre: f64::from(bounds.prior()),
-            estimate: Estimate::new(),
-            pace: Pace::default(),
-            phase: Phase::Watch,
             limit: bounds.prior(),
+            phase: Phase::Watch,
+            next: Phase::Watch,
+            gather: Gather::new(),
+            needs: Needs { completions: ENOUGH, time: 0.0 },
+            pace: Pace::default(),
+            patience: *PATIENCE.start(),
             arm: 0,
             arms: [Arm::default(); 4],
-            gathered: Window::default(),
             cycle: Window::default(),
-            patience: PATIENCE[0], needs: (0.0, 0.0), clock: 0.0, last: None, spread: 0.0,
-            then: Phase::Measure,
-            before: 0.0,
-            cuts: 0,
-            rung: None,
-            asked_ns: nanoseconds(SHORTEST_LOOK),
+            before: None,
+            unsteady: 0,
+            estimate: Estimate::new(),
+            spread: 0.0,
+            rescue: Rescue::default(),
         }
     }
 
-    pub fn debug(&self) -> (f64, f64, f64, f64, f64) {
-        (self.centre, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), 0.0)
+    /// The centre of its experiments: the limit without their ups and downs.
+    #[must_use]
+    pub fn centre(&self) -> f64 {
+        self.centre
     }
 
-    fn limits(&self) -> (u32, u32) {
-        let (high, low) = step::arms(self.centre, REACH, f64::from(self.bounds.min()), f64::from(self.bounds.max()));
-        (self.bounds.whole(high), self.bounds.whole(low))
+    /// The slope of good answers over concurrency, in logarithms, and its standard error.
+    #[must_use]
+    pub fn slope(&self) -> (f64, f64) {
+        (self.estimate.slope(), self.estimate.variance().max(0.0).sqrt())
     }
 
-    /// Completions and seconds that the window of an arm needs.
-    fn needed(&self) -> (f64, f64) {
-        let (high, low) = self.limits();
-        let contrast = (f64::from(high) / f64::from(low)).ln() / 2.0;
-        let count = (ENOUGH * (REACH / contrast.max(0.01)).powi(2)).clamp(FEW, ENOUGH);
-        (count, (3.0 * self.pace.mean()).max(self.patience * self.pace.inside()))
+    // --- moving on -----------------------------------------------------------------------------
+
+    /// Goes on with the window that is being gathered.
+    fn gather_on(&mut self, cause: Cause) -> Decision {
+        let look_after_ns = self.gather.ask_for(self.needs, self.pace.rate());
+        Decision { limit: self.limit, cause, look_after_ns }
     }
 
-    fn settle(&self, from: u32) -> f64 {
-        let time = (2.0 * self.pace.mean()).max(self.patience / 2.0 * self.pace.inside());
-        let drain = f64::from(from.saturating_sub(self.limit)) / self.pace.rate().max(1e-9);
-        time + if drain < 1e6 { drain } else { 0.0 }
-    }
-
-    fn ask(&mut self, cause: Cause, seconds: f64) -> Decision {
-        self.asked_ns = nanoseconds(seconds.max(SHORTEST_LOOK));
-        Decision { limit: self.limit, cause, look_after_ns: self.asked_ns }
-    }
-
-    /// When the window should have what it needs.
-    fn ask_more(&mut self, cause: Cause) -> Decision {
-        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needs };
-        let elapsed = if self.gathered.elapsed_ns == 0 { 0.0 } else { self.gathered.elapsed() };
-        let have = self.gathered.count();
-        let rate = if have > 0.0 { have / elapsed } else { self.pace.rate() };
-        let first = f64::from(LOST_AFTER as u32);
-        let goal = if have < first { count.min(first) } else { count };
-        let by_count = if rate > 0.0 { (goal - have).max(0.0) / rate } else { elapsed };
-        let by_time = if have < first { 0.0 } else { time - elapsed };
-        let seconds = by_count.max(by_time).min(if have > 0.0 || elapsed == 0.0 { f64::MAX } else { elapsed });
-        self.ask(cause, seconds)
-    }
-
-    fn start_arm(&mut self, cause: Cause) -> Decision {
-        let (high, low) = self.limits();
-        let before = self.limit;
-        self.limit = if self.arm == 0 || self.arm == 3 { high } else { low };
-        self.gathered = Window::default();
-        if self.limit == before {
-            self.phase = Phase::Measure;
-            return self.ask_more(cause);
+    /// Sets the limit; `next` begins when it has settled.
+    fn change(&mut self, limit: u32, cause: Cause, next: Phase) -> Decision {
+        let before = std::mem::replace(&mut self.limit, limit);
+        self.gather.start();
+        if before == limit && next == Phase::Measure {
+            self.phase = next;
+            return self.gather_on(cause);
         }
         self.phase = Phase::Settle;
-        self.then = Phase::Measure;
-        let seconds = self.settle(before);
-        self.ask(cause, seconds)
+        self.next = next;
+        let inside = if next == Phase::Climb { 0.0 } else { self.patience / 2.0 * self.pace.inside() };
+        // Those above a lowered limit must leave first.
+        let drain = self.pace.mean() * f64::from(before.saturating_sub(limit)) / f64::from(before.max(1));
+        let look_after_ns = self.gather.ask((2.0 * self.pace.mean()).max(inside) + drain);
+        Decision { limit, cause, look_after_ns }
+    }
+
+    /// Holds the centre; `next` begins when it has settled.
+    fn hold(&mut self, cause: Cause, next: Phase) -> Decision {
+        self.change(self.bounds.whole(self.centre.round()), cause, next)
+    }
+
+    fn watch(&mut self) -> Decision {
+        self.before = None;
+        self.phase = Phase::Watch;
+        self.limit = self.bounds.whole(self.centre.round());
+        self.needs = Needs { completions: ENOUGH, time: 0.0 };
+        self.gather.start();
+        self.gather_on(Cause::Hold)
     }
 
     fn start_cycle(&mut self, cause: Cause) -> Decision {
-        self.arm = 0;
+        let contrast = step::contrast(step::arms(self.centre, self.bounds));
+        let completions =
+            (ENOUGH * (step::REACH / contrast.max(step::REACH / 2.0)).powi(2)).clamp(FEW, ENOUGH);
+        let time = (3.0 * self.pace.mean()).max(self.patience * self.pace.inside());
+        self.needs = Needs { completions, time };
         self.cycle = Window::default();
-        self.needs = self.needed();
+        self.arm = 0;
         self.start_arm(cause)
     }
 
-    fn watch(&mut self, cause: Cause) -> Decision {
-        self.last = None;
-        self.phase = Phase::Watch;
-        self.limit = self.bounds.whole(self.centre.round());
-        self.gathered = Window::default();
-        self.ask_more(cause)
+    fn start_arm(&mut self, cause: Cause) -> Decision {
+        let (high, low) = step::arms(self.centre, self.bounds);
+        self.change(if matches!(self.arm, 0 | 3) { high } else { low }, cause, Phase::Measure)
     }
 
-    /// Holds the centre and waits for the last limit's to be gone.
-    fn hold(&mut self, cause: Cause, then: Phase) -> Decision {
-        let before = self.limit;
-        self.limit = self.bounds.whole(self.centre.round());
-        self.gathered = Window::default();
-        self.phase = Phase::Settle;
-        self.then = then;
-        let seconds = self.settle(before);
-        self.ask(cause, seconds)
-    }
-
-    fn cut(&mut self) -> Decision {
-        self.last = None;
-        self.pace.see(&self.gathered);
-        let mut to = self.centre * 0.7;
-        if let Some(objective) = self.bounds.objective_seconds() {
-            to = to.min(0.8 * self.pace.rate() * objective);
-        }
-        if self.cuts == 0 {
-            self.before = self.centre;
-            self.estimate.doubt(0.2);
-        }
-        self.cuts += 1;
-        self.centre = self.bounds.clamp(to.min(f64::from(self.limit)));
-        self.hold(Cause::Lost, Phase::Lost)
-    }
-
-    /// Down after a cut: is there life?
-    fn listen(&mut self, window: &Window) -> Decision {
-        if window.good >= ALIVE && window.good_share() > 0.7 {
-            self.pace.see(window);
-            self.rung = None;
-            self.gathered = Window::default();
-            if self.cuts > 1 { self.centre = self.bounds.clamp((2.0 * self.centre).min(self.before)); }
-            return if self.cuts > 1 { self.hold(Cause::Raise, Phase::Regain) } else { self.start_cycle(Cause::Probe) };
-        }
-        self.gathered.append(window);
-        let good = self.gathered.good_share();
-        let evidence = 10 * 3_u64.pow(self.cuts.saturating_sub(4).min(20));
-        if self.gathered.completions >= evidence && good < 0.3 {
-            return self.cut();
-        }
-        if self.gathered.completions >= evidence.max(LOST_AFTER) && good >= 0.3 {
-            return self.start_cycle(Cause::Probe);
-        }
-        self.ask_for(Cause::Hold, 1.0)
-    }
-
-    fn ask_for(&mut self, cause: Cause, count: f64) -> Decision {
-        let elapsed = if self.gathered.elapsed_ns == 0 { 0.0 } else { self.gathered.elapsed() };
-        let rate = if elapsed > 0.0 { self.gathered.count() / elapsed } else { self.pace.rate() };
-        let seconds = if rate > 0.0 { count / rate } else { elapsed };
-        self.ask(cause, seconds)
-    }
-
-    fn climb(&mut self, window: &Window) -> Decision {
-        self.gathered.append(window);
-        if self.gathered.completions < 20 {
-            return self.ask_for(Cause::Hold, FEW - self.gathered.count());
-        }
-        if self.gathered.good_share() < 0.5 {
-            return self.cut();
-        }
-        self.pace.see(&self.gathered);
-        if self.gathered.refused_share() < BINDING {
-            return self.watch(Cause::Hold);
-        }
-        let rung = Arm::of(&self.gathered);
-        let pays = self.rung.is_none_or(|below| rung.quick() - below.quick() > 0.26);
-        if !pays {
-            let worse = self.rung.is_some_and(|below| rung.quick() < below.quick());
-            self.centre = self.bounds.clamp(if worse { self.centre / 1.41 } else { self.centre });
-        }
-        if !pays || self.centre >= self.before.min(f64::from(self.bounds.max())) {
-            return self.start_cycle(Cause::Hold);
-        }
-        self.rung = Some(rung);
-        self.centre = self.bounds.clamp((2.0 * self.centre).min(self.before));
-        self.hold(Cause::Raise, Phase::Regain)
-    }
+    // --- at the end of a cycle -----------------------------------------------------------------
 
     fn conclude(&mut self) -> Decision {
-        if self.bounds.min() == self.bounds.max() || self.cycle.refused_share() < BINDING {
-            return self.watch(Cause::Hold);
+        if self.cycle.refused_share() < BINDING {
+            return self.watch();
         }
-        let noise = env("NOISE", 1.3)*(self.cycle.log_variance().max(0.02) + (1.0 - self.cycle.good_share()) / self.cycle.good_share().max(0.1));
-        let finding = cycle::conclude(&self.arms, noise);
-        if !finding.steady {
-            return self.start_cycle(Cause::Hold);
+        let mut finding = cycle::conclude(&self.arms, &self.cycle, self.pace.variation());
+        if finding.is_steady() {
+            self.unsteady = 0;
+        } else {
+            self.unsteady += 1;
+            if self.unsteady < RESTLESS {
+                return self.start_cycle(Cause::Hold);
+            }
+            finding = finding.doubted();
         }
-        self.cuts = 0;
+        self.rescue.over();
+        self.learn(&finding);
+        self.step()
+    }
+
+    fn learn(&mut self, finding: &Finding) {
         self.estimate.age();
         let spread = self.pace.spread();
         if spread > self.spread {
-            self.estimate.may_be_biased((env("BIAS", 0.35) * (spread-self.spread)).powi(2));
+            self.estimate.distrust((DISTRUST * (spread - self.spread)).powi(2));
             self.spread = spread;
         }
-        let fresh = self.pace.haste().min(env("HASTE", 2.0)) * (-1.5 * self.needs.1.max(self.patience*self.pace.inside()) / self.pace.inside()).exp();
-        self.estimate.see_quick(finding.quick, finding.variance + if finding.quick > self.estimate.slope() { (env("FRESH", 0.15) * fresh).powi(2) } else { 0.0 });
-        if accounted(&self.cycle) {
-            let variance = 2.0 * finding.per_variation * self.pace.variation().max(0.1) + if finding.counted > self.estimate.slope() { fresh.powi(2) } else { 0.0 };
-            self.estimate.see_counted(finding.counted, variance);
+        let excess = self.pace.freshness(self.needs.time);
+        // New places can only flatter a raised limit.
+        let good_news = |slope: f64, known: &Estimate, excess: f64| {
+            if slope > known.slope() { excess.powi(2) } else { 0.0 }
+        };
+        let doubt = good_news(finding.quick, &self.estimate, QUICK_EXCESS * excess);
+        self.estimate.see_quick(finding.quick, finding.quick_variance + doubt);
+        if cycle::is_accounted(&self.cycle) {
+            let doubt = good_news(finding.counted, &self.estimate, excess);
+            self.estimate.see_counted(finding.counted, finding.counted_variance + doubt);
         }
-        let mark = (self.cycle.in_flight().max(1e-9).ln(), (self.cycle.count() * self.cycle.good_share() / self.cycle.elapsed()).max(1e-9).ln(), self.cycle.count());
-        if let Some(last) = self.last {
-            let rise = mark.0 - last.0;
-            if rise.abs() > 0.3 && env("SECANT", 1.0) > 0.0 {
-                let slope = (mark.1 - last.1) / rise;
-                let variance = (self.pace.variation().max(0.1) * (1.0 / mark.2 + 1.0 / last.2) + env("DRIFT", 0.1).powi(2)) / rise.powi(2);
-                let up = if slope > self.estimate.slope() { fresh.powi(2) } else { 0.0 };
-                self.estimate.see_secant(slope, rise, variance + up);
-            }
+        let now = Arm::of(&self.cycle);
+        if let Some((slope, variance, rise)) =
+            self.before.and_then(|before| now.secant(&before, self.pace.variation(), DRIFT))
+        {
+            let doubt = good_news(slope, &self.estimate, excess);
+            self.estimate.see_secant(slope, variance + doubt, rise);
         }
-        self.last = Some(mark);
+        self.before = Some(now);
+    }
+
+    fn step(&mut self) -> Decision {
         let from = self.centre;
-        if std::env::var("DBG").is_ok() { eprintln!("   t{:.0} c {:.1} quick {:.2} sd {:.2} counted {:.2} -> slope {:.2} sd {:.2} bend {:.2} bias {:.2} sd {:.2} noise {:.3} patience {} haste {:.2} inside {:.1} typ {:.2} n {:.0}", self.clock, from, finding.quick, finding.variance.sqrt(), finding.counted, self.estimate.slope(), self.estimate.variance().sqrt(), self.estimate.bend(), self.estimate.mean[2], self.estimate.cov[2][2].sqrt(), noise, self.patience, self.pace.haste(), self.pace.inside(), self.pace.typical(), self.cycle.count()); }
-        self.centre = self.bounds.clamp(from * step::step(&self.estimate).exp());
+        let wanted = step::step(&self.estimate);
+        self.centre = self.bounds.clamp(from * wanted.exp());
         let step = (self.centre / from).ln();
         self.estimate.moved(step);
-        if step.abs() < 0.1 { self.patience = (self.patience * 2.0).min(PATIENCE[1]); }
-        if step.abs() > 0.3 { self.patience = (self.patience / 2.0).max(PATIENCE[0]); }
-        let (high, low) = self.limits();
-        if step.abs() < 0.1 && f64::from(high) > env("REST", 1.3) * f64::from(low) {
-            self.needs = (8.0 * self.needs.0, 8.0 * self.needs.1);
-            return self.hold(Cause::Hold, Phase::Rest);
+        if step.abs() < SHORT {
+            self.patience = (self.patience * 2.0).min(*PATIENCE.end());
+            let contrast = step::contrast(step::arms(self.centre, self.bounds));
+            if contrast > COSTLY || step.abs() < wanted.abs() / 2.0 {
+                self.needs =
+                    Needs { completions: REST * self.needs.completions, time: REST * self.needs.time };
+                return self.hold(Cause::Hold, Phase::Rest);
+            }
+        } else if step.abs() > LONG {
+            self.patience = (self.patience / 2.0).max(*PATIENCE.start());
         }
-        self.start_cycle(if self.centre > from { Cause::Raise } else { Cause::Lower })
+        self.start_cycle(if step > 0.0 { Cause::Raise } else { Cause::Lower })
+    }
+
+    /// The limit has settled.
+    fn begin_next(&mut self) -> Decision {
+        self.phase = self.next;
+        match self.phase {
+            Phase::Lost => self.listen_on(),
+            Phase::Measure => self.gather_on(Cause::Probe),
+            _ => self.gather_on(Cause::Hold),
+        }
+    }
+
+    /// The window is full.
+    fn full(&mut self) -> Decision {
+        let window = *self.gather.window();
+        self.pace.see(&window);
+        match self.phase {
+            Phase::Measure => {
+                self.arms[self.arm] = Arm::of(&window);
+                self.cycle.append(&window);
+                self.arm += 1;
+                if self.arm < self.arms.len() { self.start_arm(Cause::Probe) } else { self.conclude() }
+            }
+            Phase::Rest => self.start_cycle(Cause::Probe),
+            _ if window.refused_share() < BINDING || self.bounds.min() == self.bounds.max() => self.watch(),
+            _ => self.start_cycle(Cause::Probe),
+        }
     }
 }
 
 impl Controller for Goodput {
     fn begin(&self) -> Decision {
-        Decision { limit: self.limit, cause: Cause::Hold, look_after_ns: self.asked_ns }
+        Decision { limit: self.limit, cause: Cause::Hold, look_after_ns: self.gather.asked_ns() }
     }
 
-    fn look(&mut self, window: &Window) -> Decision {
-        self.clock += window.elapsed();
-        if self.phase == Phase::Settle {
-            self.phase = self.then;
-            return match self.phase {
-                Phase::Lost => self.ask_for(Cause::Hold, 1.0),
-                Phase::Regain => self.ask_for(Cause::Hold, FEW),
-                _ => self.ask_more(Cause::Probe),
-            };
-        }
+    fn look(&mut self, piece: &Window) -> Decision {
         match self.phase {
-            Phase::Lost => return self.listen(window),
-            Phase::Regain => return self.climb(window),
-            _ => {}
+            Phase::Settle => return self.begin_next(),
+            Phase::Lost => return self.listen(piece),
+            Phase::Climb => return self.climb(piece),
+            Phase::Watch | Phase::Measure | Phase::Rest => {}
         }
-        let expected = self.pace.rate() * window.elapsed();
-        if window.elapsed_ns / 4 > self.asked_ns && window.count() < expected / 4.0 && expected > 10.0 {
-            self.gathered = Window::default();
-            return self.ask_more(Cause::Hold);
+        self.gather.add(piece, self.pace.rate());
+        let is_full = self.gather.has(self.needs);
+        if self.is_lost(is_full) {
+            self.cut()
+        } else if is_full {
+            self.full()
+        } else {
+            self.gather_on(if self.phase == Phase::Measure { Cause::Probe } else { Cause::Hold })
         }
-        self.gathered.append(window);
-        let have = self.gathered.completions;
-        let good = self.gathered.good_share();
-        let (count, time) = if self.phase == Phase::Watch { (ENOUGH, 0.0) } else { self.needs };
-        let full = self.gathered.count() >= count && self.gathered.elapsed() >= time;
-        if have >= LOST_AFTER && (good < 0.3 || full && good < 0.5) {
-            return self.cut();
-        }
-        if !full {
-            return self.ask_more(if self.phase == Phase::Watch { Cause::Hold } else { Cause::Probe });
-        }
-        self.pace.see(&self.gathered);
-        if self.phase == Phase::Rest {
-            return self.start_cycle(Cause::Probe);
-        }
-        if self.phase == Phase::Watch {
-            if self.gathered.refused_share() < BINDING || self.bounds.min() == self.bounds.max() {
-                return self.watch(Cause::Hold);
-            }
-            return self.start_cycle(Cause::Probe);
-        }
-        self.arms[self.arm] = Arm::of(&self.gathered);
-        self.cycle.append(&self.gathered);
-        self.arm += 1;
-        if self.arm < 4 { self.start_arm(Cause::Probe) } else { self.conclude() }
     }
-}
-
-/// Whether those who came out account for what was inside, by Little's law. If not, long requests are inside
-/// that came out neither now nor ever before, and what was counted is the quick ones' alone.
-fn accounted(cycle: &Window) -> bool {
-    (cycle.in_flight_seconds / cycle.latency_sum).ln().abs() < 0.15
-}
-
-pub(super) fn env(name: &str, default: f64) -> f64 {
-    std::env::var(name).map_or(default, |x| x.parse().unwrap())
 }

@@ -1,28 +1,29 @@
-//! How quick the work is: from it follow how long to wait after a change and how long to watch.
+//! How long the work takes, and how unequal it is: from it follow how long to wait after a change of the limit,
+//! how long to watch, and how far counts are to be believed.
 
 use crate::controller::window::Window;
 
 /// Completions over which the shape of the latencies is remembered.
 const MEMORY: f64 = 400.0;
+/// A mean this many times the typical says all there is to say.
+const MOST_HASTE: f64 = 2.0;
 
-/// The latest typical latency, and the shape of latencies relative to it. The shape is the work's own and hardly
+/// The latest latencies, and their shape relative to the typical one. The shape is the work's own and hardly
 /// changes with the limit; the typical latency changes at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// In seconds, of the latest window.
+    /// In seconds, of the latest window: the geometric mean,
     typical: f64,
-    /// The mean of the latest window.
-    latest_mean: f64,
-    /// Mean over typical.
+    /// and the plain one.
     mean: f64,
-    /// Mean square over typical squared.
-    square: f64,
-    /// Completions seen, up to the memory,
-    weight: f64,
-    /// and all of them.
-    seen: f64,
-    /// Completions a second.
+    /// Completions a second, in the latest window.
     rate: f64,
+    /// Remembered: the mean over the typical,
+    shape: f64,
+    /// and the mean square over the typical squared.
+    square: f64,
+    /// Completions that the memory stands for.
+    weight: f64,
 }
 
 impl Pace {
@@ -31,59 +32,50 @@ impl Pace {
         if count == 0.0 {
             return;
         }
-        self.typical = window.typical_latency().clamp(1e-9, 1e9);
-        self.latest_mean = window.mean_latency();
+        self.typical = window.typical_latency();
+        self.mean = window.mean_latency();
         self.rate = count / window.elapsed();
-        self.seen += count;
         self.weight = (self.weight + count).min(MEMORY.max(count));
         let gain = (count / self.weight).min(1.0);
-        self.mean += gain * ((window.mean_latency() / self.typical).min(1e6) - self.mean);
+        self.shape += gain * ((self.mean / self.typical).min(1e6) - self.shape);
         self.square += gain * ((window.mean_square_latency() / self.typical.powi(2)).min(1e12) - self.square);
     }
 
-    /// Completions a second, in the latest window; zero if none was seen yet.
+    /// Completions a second; zero if none was seen yet.
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// What most requests take, in seconds.
-    pub(super) fn typical(&self) -> f64 {
-        self.typical
-    }
-
-    /// What a request takes on average, in the latest window.
+    /// What a request takes, in seconds.
     pub(super) fn mean(&self) -> f64 {
-        self.latest_mean
+        self.mean
     }
 
-    /// What a request takes that is inside at some moment, in seconds: longer ones are inside more often.
+    /// What a request takes that is inside at some moment, in seconds: long ones are inside more often.
     pub(super) fn inside(&self) -> f64 {
-        if self.mean == 0.0 {
+        if self.shape <= 0.0 {
             return self.typical;
         }
-        // By the typical or by the mean: each alone jumps where the mix of a window is odd.
-        let by_typical = self.typical * self.square / self.mean;
-        let by_mean = self.latest_mean * self.square / self.mean.powi(2);
+        // From the typical or from the mean: each alone jumps where the mix of a window is odd.
+        let by_typical = self.typical * self.square / self.shape;
+        let by_mean = self.mean * self.square / self.shape.powi(2);
         by_typical.min(by_mean).max(self.typical)
     }
 
     /// The squared coefficient of variation of latencies.
     pub(super) fn variation(&self) -> f64 {
-        if self.mean > 0.0 { (self.square / self.mean.powi(2) - 1.0).max(0.0) } else { 1.0 }
-    }
-
-    /// Whether enough was seen to know the shape.
-    pub(super) fn is_known(&self) -> bool {
-        self.seen > 2.0 * MEMORY
+        if self.shape > 0.0 { (self.square / self.shape.powi(2) - 1.0).max(0.1) } else { 1.0 }
     }
 
     /// How far the mean is above the typical, in logarithms: nil if all take equally long.
     pub(super) fn spread(&self) -> f64 {
-        self.mean.max(1.0).ln()
+        self.shape.max(1.0).ln()
     }
 
-    /// How much more quickly than the average the typical request gives its place back.
-    pub(super) fn haste(&self) -> f64 {
-        (self.mean - 1.0).max(0.0)
+    /// By how much places that are new give more completions than they will in the long run, after `time`
+    /// seconds at the new limit: the short ones come out first.
+    pub(super) fn freshness(&self, time: f64) -> f64 {
+        let haste = (self.shape - 1.0).clamp(0.0, MOST_HASTE);
+        haste * (-1.5 * time / self.inside().max(1e-9)).exp()
     }
 }

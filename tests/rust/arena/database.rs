@@ -26,7 +26,9 @@ impl Law {
     fn share(self, n: usize) -> f64 {
         let fall = if n > self.cliff { 3.0 } else { 1.0 };
         let n = n as f64;
-        self.rate * (self.workers / n).min(1.0) / fall / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
+        self.rate * (self.workers / n).min(1.0)
+            / fall
+            / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 }
 

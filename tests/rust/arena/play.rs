@@ -38,8 +38,7 @@ pub(crate) fn play(scenario: &Scenario, controller: &mut dyn Controller, seed: u
     let mut limit = decision.limit;
     let mut look_at = decision.look_after_ns as f64 / 1e9;
     let slice = scenario.end / 105.0;
-    let mut outcome =
-        Outcome { good: 0, slices: vec![0; 106], limits: vec![(0.0, limit, decision.cause)] };
+    let mut outcome = Outcome { good: 0, slices: vec![0; 106], limits: vec![(0.0, limit, decision.cause)] };
     let gap = |rng: &mut Rng, rate: f64| if rate > 0.0 { rng.exponential() / rate } else { NEVER };
     let mut arrival = gap(&mut rng, stage.arrivals);
     loop {

@@ -22,7 +22,13 @@ impl Sizes {
                 (rng.normal() * variance.sqrt() - variance / 2.0).exp()
             }
             Self::Bimodal => (if rng.uniform() < 0.03 { 49.0 } else { 1.0 }) / 2.44,
-            Self::Cached => if rng.uniform() < 0.7 { 0.0 } else { Self::Lognormal.draw(rng) },
+            Self::Cached => {
+                if rng.uniform() < 0.7 {
+                    0.0
+                } else {
+                    Self::Lognormal.draw(rng)
+                }
+            }
             Self::Exponential => rng.exponential(),
         }
     }
@@ -107,9 +113,18 @@ pub(crate) fn all() -> Vec<Scenario> {
         Scenario { sizes: Sizes::Exponential, ..scenario("x-exponential", vec![stage(0.0, 2.0)]) },
         Scenario { objective: 1e3, ..scenario("x-no-objective", vec![stage(0.0, 2.0)]) },
         scenario("x-cliff", vec![Stage { law: Law { cliff: 30, ..LAW }, ..stage(0.0, 2.0) }]),
-        scenario("x-plateau", vec![Stage { law: Law { workers: 20.0, sigma: 0.0, kappa: 0.0, ..LAW }, ..stage(0.0, 2.0) }]),
-        Scenario { sweep: &[1, 2, 3, 4, 5, 6], ..scenario("x-small", vec![Stage { law: Law { kappa: 0.1, ..LAW }, ..stage(0.0, 2.0) }]) },
-        Scenario { sweep: &[1, 2, 3], ..scenario("x-one", vec![Stage { law: Law { sigma: 1.5, ..LAW }, ..stage(0.0, 2.0) }]) },
+        scenario(
+            "x-plateau",
+            vec![Stage { law: Law { workers: 20.0, sigma: 0.0, kappa: 0.0, ..LAW }, ..stage(0.0, 2.0) }],
+        ),
+        Scenario {
+            sweep: &[1, 2, 3, 4, 5, 6],
+            ..scenario("x-small", vec![Stage { law: Law { kappa: 0.1, ..LAW }, ..stage(0.0, 2.0) }])
+        },
+        Scenario {
+            sweep: &[1, 2, 3],
+            ..scenario("x-one", vec![Stage { law: Law { sigma: 1.5, ..LAW }, ..stage(0.0, 2.0) }])
+        },
         between("x-outage-unflagged", |stage| stage.timeout = Some(-5.0)),
     ]
 }

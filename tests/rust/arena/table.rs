@@ -49,7 +49,10 @@ pub(crate) fn print() {
                     if trace && seed == std::env::var("SEED").map_or(1, |x| x.parse().unwrap()) {
                         let mut shown = 0.0;
                         for (at, limit, cause) in &outcome.limits {
-                            if *at >= shown { eprintln!("  {at:8.1} {limit} {cause:?}"); shown = at + std::env::var("TRACE").unwrap().parse::<f64>().unwrap(); }
+                            if *at >= shown {
+                                eprintln!("  {at:8.1} {limit} {cause:?}");
+                                shown = at + std::env::var("TRACE").unwrap().parse::<f64>().unwrap();
+                            }
                         }
                         eprintln!("{:?}", outcome.slices);
                     }
@@ -59,7 +62,9 @@ pub(crate) fn print() {
             let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
             let worst = ratios.iter().copied().fold(f64::MAX, f64::min);
             line += &format!(" {start:3}: {mean:.3}/{worst:.3} |");
-            if std::env::var("EACH").is_ok() { line += &format!("{ratios:.3?}"); }
+            if std::env::var("EACH").is_ok() {
+                line += &format!("{ratios:.3?}");
+            }
         }
         if peers {
             type Make = fn(Bounds) -> Box<dyn Controller>;

@@ -1,0 +1,84 @@
+//! A window that is long enough to decide on, put together from looks.
+//!
+//! Looks come when somebody happens to pass, so a window is gathered piece by piece until it has the completions
+//! and the time that it needs. When to look again follows from how quickly completions come; before the first
+//! the distance doubles, so that a gate without traffic costs next to nothing.
+
+use crate::controller::window::{Window, float, nanoseconds};
+
+/// Looks are not closer than this, in seconds: what they cost is bounded.
+const SHORTEST_LOOK: f64 = 1e-3;
+/// Nor further apart than this.
+const LONGEST_LOOK: f64 = 3_600.0;
+/// A first look is taken after so many completions: enough to see that all is lost.
+pub(super) const FIRST: u64 = 30;
+/// A look that comes so many times later than asked, with this share of the completions, follows a silence.
+const LATE: u64 = 4;
+
+/// What a window must have before it decides anything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs {
+    pub(super) completions: f64,
+    /// In seconds.
+    pub(super) time: f64,
+}
+
+/// What was seen since the limit was last changed or a window was last full.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gather {
+    window: Window,
+    asked_ns: u64,
+}
+
+impl Gather {
+    pub(super) fn new() -> Self {
+        Self { window: Window::default(), asked_ns: nanoseconds(SHORTEST_LOOK) }
+    }
+
+    pub(super) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    pub(super) fn asked_ns(&self) -> u64 {
+        self.asked_ns
+    }
+
+    pub(super) fn start(&mut self) {
+        self.window = Window::default();
+    }
+
+    /// Adds a piece. After a silence it starts anew: what it averages is not one state of affairs.
+    pub(super) fn add(&mut self, piece: &Window, rate: f64) {
+        let expected = rate * piece.elapsed();
+        let silence = expected > 10.0 && piece.count() < expected / float(LATE);
+        if silence && piece.elapsed_ns / LATE > self.asked_ns {
+            self.start();
+        } else {
+            self.window.append(piece);
+        }
+    }
+
+    pub(super) fn has(&self, needs: Needs) -> bool {
+        self.window.count() >= needs.completions && self.window.elapsed() >= needs.time
+    }
+
+    /// Looks again after `seconds`.
+    pub(super) fn ask(&mut self, seconds: f64) -> u64 {
+        self.asked_ns = nanoseconds(seconds.clamp(SHORTEST_LOOK, LONGEST_LOOK));
+        self.asked_ns
+    }
+
+    /// Looks again when the window should have what it needs, where `rate` completions a second were usual.
+    pub(super) fn ask_for(&mut self, needs: Needs, rate: f64) -> u64 {
+        let have = self.window.count();
+        let elapsed = if self.window.elapsed_ns == 0 { 0.0 } else { self.window.elapsed() };
+        let rate = if have > 0.0 { have / elapsed } else { rate };
+        let first = float(FIRST);
+        let (completions, time) =
+            if have < first { (needs.completions.min(first), 0.0) } else { (needs.completions, needs.time) };
+        // Nothing yet: as long again.
+        let doubled = if have == 0.0 && elapsed > 0.0 { elapsed } else { f64::INFINITY };
+        let by_completions = if rate > 0.0 { (completions - have).max(0.0) / rate } else { elapsed };
+        self.ask(by_completions.max(time - elapsed).min(doubled))
+    }
+}
