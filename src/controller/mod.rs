@@ -21,6 +21,7 @@ mod bounds;
 mod fixed;
 mod goodput;
 mod gradient2;
+mod kind;
 mod published;
 mod vegas;
 mod window;
@@ -33,6 +34,7 @@ pub use bounds::{Bounds, BoundsError};
 pub use fixed::Fixed;
 pub use goodput::Goodput;
 pub use gradient2::Gradient2;
+pub use kind::{AnyController, Kind};
 pub use vegas::Vegas;
 pub use window::Window;
 
