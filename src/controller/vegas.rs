@@ -12,7 +12,7 @@
 //! inflates (issue 165).
 //!
 //! Differences from the original: it steps once a window ([`super::published`] says which) on the window's mean,
-//! where the original does so at each sample; the factor 0.5 to 1 of the probe's distance comes from a fixed
+//! where the original does so at each sample (so its probes are counted in windows, too); the factor 0.5 to 1 of the probe's distance comes from a fixed
 //! sequence and not from chance; the bounds are the caller's, where the original's are 1 and 1000.
 
 use super::published::{self, Sample, WINDOW_NS};
@@ -43,7 +43,7 @@ impl Vegas {
     }
 
     fn step(&mut self, sample: Sample) {
-        self.samples += sample.count;
+        self.samples += 1.0;
         if self.samples >= PROBE * self.limit * (0.5 + self.jitter / 2.0) {
             self.samples = 0.0;
             self.jitter = (self.jitter + JITTER).fract();

@@ -4,6 +4,7 @@
 //! and the time that it needs. When to look again follows from how quickly completions come; before the first
 //! the distance doubles, so that a gate without traffic costs next to nothing.
 
+use super::pace::Pace;
 use crate::controller::window::{Window, float, nanoseconds};
 
 /// Looks are not closer than this, in seconds: what they cost is bounded.
@@ -12,6 +13,8 @@ const SHORTEST_LOOK: f64 = 1e-3;
 const LONGEST_LOOK: f64 = 3_600.0;
 /// A first look is taken after so many completions: enough to see that all is lost.
 pub(super) const FIRST: u64 = 30;
+/// So many times the completions that are needed make up for time.
+const PLENTY: f64 = 100.0;
 /// A look that comes so many times later than asked, with this share of the completions, follows a silence.
 const LATE: u64 = 4;
 
@@ -59,7 +62,9 @@ impl Gather {
     }
 
     pub(super) fn has(&self, needs: Needs) -> bool {
-        self.window.count() >= needs.completions && self.window.elapsed() >= needs.time
+        let count = self.window.count();
+        count >= needs.completions
+            && (self.window.elapsed() >= needs.time || count >= PLENTY * needs.completions)
     }
 
     /// Looks again after `seconds`.
@@ -68,17 +73,21 @@ impl Gather {
         self.asked_ns
     }
 
-    /// Looks again when the window should have what it needs, where `rate` completions a second were usual.
-    pub(super) fn ask_for(&mut self, needs: Needs, rate: f64) -> u64 {
+    /// Looks again when the window should have what it needs.
+    pub(super) fn ask_for(&mut self, needs: Needs, pace: &Pace) -> u64 {
         let have = self.window.count();
         let elapsed = if self.window.elapsed_ns == 0 { 0.0 } else { self.window.elapsed() };
-        let rate = if have > 0.0 { have / elapsed } else { rate };
+        let rate = if have > 0.0 { have / elapsed } else { pace.rate() };
         let first = float(FIRST);
         let (completions, time) =
             if have < first { (needs.completions.min(first), 0.0) } else { (needs.completions, needs.time) };
-        // Nothing yet: as long again.
-        let doubled = if have == 0.0 && elapsed > 0.0 { elapsed } else { f64::INFINITY };
+        // Nothing yet: as long again; and no longer than one place would take for all.
+        let soon = match (have > 0.0, elapsed > 0.0) {
+            (true, _) => f64::INFINITY,
+            (false, true) => elapsed,
+            (false, false) => completions * pace.mean(),
+        };
         let by_completions = if rate > 0.0 { (completions - have).max(0.0) / rate } else { elapsed };
-        self.ask(by_completions.max(time - elapsed).min(doubled))
+        self.ask(by_completions.max(time - elapsed).min(soon))
     }
 }

@@ -154,7 +154,7 @@ impl Goodput {
 
     /// Goes on with the window that is being gathered.
     fn gather_on(&mut self, cause: Cause) -> Decision {
-        let look_after_ns = self.gather.ask_for(self.needs, self.pace.rate());
+        let look_after_ns = self.gather.ask_for(self.needs, &self.pace);
         Decision { limit: self.limit, cause, look_after_ns }
     }
 
@@ -193,14 +193,20 @@ impl Goodput {
         let contrast = step::contrast(step::arms(self.centre, self.bounds));
         let completions =
             (ENOUGH * (step::REACH / contrast.max(step::REACH / 2.0)).powi(2)).clamp(FEW, ENOUGH);
-        let time = (3.0 * self.pace.mean()).max(self.patience * self.pace.inside());
-        self.needs = Needs { completions, time };
+        self.needs = Needs { completions, time: self.window_time() };
         self.cycle = Window::default();
         self.arm = 0;
         self.start_arm(cause)
     }
 
+    /// How long a window must be, in seconds.
+    fn window_time(&self) -> f64 {
+        (3.0 * self.pace.mean()).max(self.patience * self.pace.inside())
+    }
+
     fn start_arm(&mut self, cause: Cause) -> Decision {
+        // What turns out to be quicker than was thought need not be watched for so long.
+        self.needs.time = self.needs.time.min(self.window_time());
         let (high, low) = step::arms(self.centre, self.bounds);
         self.change(if matches!(self.arm, 0 | 3) { high } else { low }, cause, Phase::Measure)
     }

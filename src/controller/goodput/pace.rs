@@ -5,6 +5,8 @@ use crate::controller::window::Window;
 
 /// Completions over which the shape of the latencies is remembered.
 const MEMORY: f64 = 400.0;
+/// What is further above the typical latency is one request that hung, and nobody waits for that.
+const LONGEST: f64 = 200.0;
 /// A mean this many times the typical says all there is to say.
 const MOST_HASTE: f64 = 2.0;
 
@@ -33,7 +35,7 @@ impl Pace {
             return;
         }
         self.typical = window.typical_latency();
-        self.mean = window.mean_latency();
+        self.mean = window.mean_latency().min(LONGEST * self.typical);
         self.rate = count / window.elapsed();
         self.weight = (self.weight + count).min(MEMORY.max(count));
         let gain = (count / self.weight).min(1.0);
@@ -59,7 +61,7 @@ impl Pace {
         // From the typical or from the mean: each alone jumps where the mix of a window is odd.
         let by_typical = self.typical * self.square / self.shape;
         let by_mean = self.mean * self.square / self.shape.powi(2);
-        by_typical.min(by_mean).max(self.typical)
+        by_typical.min(by_mean).clamp(self.typical, LONGEST * self.typical)
     }
 
     /// The squared coefficient of variation of latencies.

@@ -24,7 +24,7 @@ const DOUBT: f64 = 0.2;
 /// Completions for the first further cuts; later ones need three times more each.
 const EVIDENCE: u64 = 10;
 const QUICK_CUTS: u32 = 4;
-/// So many good answers, and this share of a look's, are life.
+/// So many good answers, and this share of the latest looks', are life.
 const ALIVE: u64 = 4;
 const ALIVE_SHARE: f64 = 0.7;
 /// Completions for a rung.
@@ -40,6 +40,8 @@ pub(super) struct Rescue {
     cuts: u32,
     /// The centre before the first cut.
     before: f64,
+    /// The latest looks, since the last one that brought nothing good.
+    alive: Window,
     /// What half the limit earned, on the way back.
     below: Option<Arm>,
 }
@@ -71,6 +73,7 @@ impl Goodput {
             self.estimate.doubt(DOUBT);
         }
         self.rescue.cuts = self.rescue.cuts.saturating_add(1);
+        self.rescue.alive = Window::default();
         self.before = None;
         self.centre = self.bounds.clamp(to.min(f64::from(self.limit)));
         self.hold(Cause::Lost, Phase::Lost)
@@ -78,8 +81,14 @@ impl Goodput {
 
     /// Down after a cut: is there life?
     pub(super) fn listen(&mut self, piece: &Window) -> Decision {
-        if piece.good >= ALIVE && piece.good_share() > ALIVE_SHARE {
-            self.pace.see(piece);
+        if piece.good_share() <= ALIVE_SHARE {
+            self.rescue.alive = Window::default();
+        } else if piece.completions > 0 {
+            self.rescue.alive.append(piece);
+        }
+        let alive = self.rescue.alive;
+        if alive.good >= ALIVE {
+            self.pace.see(&alive);
             if self.rescue.cuts == 1 {
                 return self.start_cycle(Cause::Hold);
             }
@@ -104,7 +113,7 @@ impl Goodput {
     /// Looks again at the next completion.
     pub(super) fn listen_on(&mut self) -> Decision {
         let next = Needs { completions: self.gather.window().count() + 1.0, time: 0.0 };
-        let look_after_ns = self.gather.ask_for(next, self.pace.rate());
+        let look_after_ns = self.gather.ask_for(next, &self.pace);
         Decision { limit: self.limit, cause: Cause::Hold, look_after_ns }
     }
 
