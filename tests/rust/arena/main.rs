@@ -1,4 +1,14 @@
-//! Controllers against the best fixed limit, on a simulated database that gets slower the more is inside.
+//! Controllers against the best fixed limit: the real gate in front of a simulated database that gets slower the
+//! more is inside.
+//!
+//! The short version runs with the tests. The long one prints the table of `docs/choosing.md`:
+//!
+//! ```sh
+//! cargo test --release --test arena -- --ignored --nocapture
+//! ```
+
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // small numbers
+#![allow(clippy::float_cmp)] // a minimum is one of its arguments
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -7,8 +17,59 @@ mod play;
 mod scenario;
 mod table;
 
+use play::{Played, play};
+use scenario::{Scenario, named};
+use table::bounds;
+use tidegate::controller::Kind;
+
+/// The best fixed limit of all scenarios here, as the long version's sweep finds it.
+const BEST: u32 = 42;
+
+fn ratio(scenario: &Scenario, start: u32) -> f64 {
+    let goodput = play(scenario, &mut Kind::Goodput.start(bounds(scenario, start)), 1).good;
+    let fixed = play(scenario, &mut Kind::Fixed.start(bounds(scenario, BEST)), 1).good;
+    goodput as f64 / fixed as f64
+}
+
 #[test]
 #[ignore = "minutes long: prints the table"]
-fn arena() {
+fn long() {
     table::print();
+}
+
+#[test]
+fn a_degrading_database_from_below_at_and_above() {
+    let scenario = named("steady-2x");
+    assert!(ratio(&scenario, BEST) > 0.97);
+    assert!(ratio(&scenario, BEST / 3) > 0.95);
+    assert!(ratio(&scenario, BEST * 4) > 0.95);
+}
+
+#[test]
+fn a_few_requests_that_are_fifty_times_the_rest() {
+    let scenario = named("bimodal-2x");
+    assert!(ratio(&scenario, BEST) > 0.95);
+    assert!(ratio(&scenario, BEST * 4) > 0.93);
+}
+
+#[test]
+fn cheap_requests_that_do_not_suffer_do_not_hide_those_that_do() {
+    assert!(ratio(&named("cached"), BEST) > 0.95);
+}
+
+#[test]
+fn during_an_outage_the_limit_never_rises_and_after_it_is_soon_back() {
+    let scenario = named("timeout-outage");
+    let Played { limits, .. } = play(&scenario, &mut Kind::Goodput.start(bounds(&scenario, BEST)), 1);
+    let at =
+        |time: f64| limits.iter().take_while(|(from, _)| *from <= time).last().expect("from the start").1;
+    let (start, end) = (scenario.stages[1].from, scenario.stages[2].from);
+    let onset = at(start);
+    let during: Vec<u32> =
+        limits.iter().filter(|(from, _)| (start..end).contains(from)).map(|(_, limit)| *limit).collect();
+    // The experiment that was under way may come to its next arm before the first request has timed out.
+    let falling = during.iter().skip_while(|limit| **limit >= onset);
+    assert!(falling.clone().is_sorted_by(|a, b| a >= b), "{during:?}");
+    assert!(at(end) * 2 <= onset, "{during:?}");
+    assert!(at(end + 60.0) * 3 >= onset * 2, "{} a minute later, {onset} before", at(end + 60.0));
 }

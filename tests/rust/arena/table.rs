@@ -1,89 +1,51 @@
-//! The long run: every controller in every scenario, against the best fixed limit of a sweep.
+//! The long run: every controller in every scenario from three starts, against the best fixed limit of a sweep.
 
 use std::time::Duration;
 
-use tidegate::controller::{Aimd, Bounds, Controller, Fixed, Goodput, Gradient2, Vegas};
+use tidegate::controller::{Bounds, Kind};
 
 use crate::play::play;
 use crate::scenario::{Scenario, all};
 
-const SEEDS: std::ops::Range<u64> = 1..9;
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
 
 pub(crate) fn bounds(scenario: &Scenario, start: u32) -> Bounds {
-    Bounds::new(1, scenario.max, start)
-        .and_then(|bounds| bounds.objective(Duration::from_secs_f64(scenario.objective)))
-        .expect("valid bounds")
+    let bounds = Bounds::new(1, 1_000, start).expect("valid bounds");
+    bounds.objective(Duration::from_secs_f64(scenario.objective)).expect("a valid objective")
+}
+
+/// Good answers by seed.
+fn good(scenario: &Scenario, kind: Kind, start: u32) -> Vec<f64> {
+    SEEDS.map(|seed| play(scenario, &mut kind.start(bounds(scenario, start)), seed).good as f64).collect()
 }
 
 /// The best limit of the sweep, and what it gives by seed.
 fn best(scenario: &Scenario) -> (u32, Vec<f64>) {
-    let mut rows: Vec<(u32, Vec<f64>)> = scenario
-        .sweep
-        .iter()
-        .map(|&limit| {
-            let good = SEEDS
-                .map(|seed| play(scenario, &mut Fixed::new(bounds(scenario, limit)), seed).good as f64)
-                .collect();
-            (limit, good)
-        })
-        .collect();
-    rows.sort_by(|a, b| b.1.iter().sum::<f64>().total_cmp(&a.1.iter().sum::<f64>()));
-    rows.swap_remove(0)
+    let rows = scenario.sweep.iter().map(|&limit| (limit, good(scenario, Kind::Fixed, limit)));
+    let total = |row: &(u32, Vec<f64>)| row.1.iter().sum::<f64>();
+    rows.max_by(|a, b| total(a).total_cmp(&total(b))).expect("a sweep has limits")
 }
 
+/// `ARENA` in the environment: only scenarios whose name has this in it.
 pub(crate) fn print() {
     let only = std::env::var("ARENA").unwrap_or_default();
-    let peers = std::env::var("PEERS").is_ok();
-    let trace = std::env::var("TRACE").is_ok();
-    for scenario in all() {
-        if !scenario.name.contains(&only) {
-            continue;
+    println!("good answers against the best fixed limit: mean (worst) of {} seeds", SEEDS.count());
+    println!("| scenario | best | controller | from a third | from the best | from four times |");
+    println!("|---|---|---|---|---|---|");
+    for scenario in all().iter().filter(|scenario| scenario.name.contains(&only)) {
+        let (limit, reference) = best(scenario);
+        for kind in [Kind::Goodput, Kind::Aimd, Kind::Gradient2, Kind::Vegas] {
+            let cell = |start: u32| {
+                let ratios: Vec<f64> = good(scenario, kind, start)
+                    .iter()
+                    .zip(&reference)
+                    .map(|(good, best)| good / best)
+                    .collect();
+                let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+                format!("{mean:.3} ({:.3})", ratios.iter().copied().fold(f64::INFINITY, f64::min))
+            };
+            let [third, same, four] = [(limit / 3).max(1), limit, limit * 4].map(cell);
+            println!("| {} | {limit} | {} | {third} | {same} | {four} |", scenario.name, kind.as_str());
         }
-        let (limit, reference) = best(&scenario);
-        let mut line = format!("{:17} best {:3} |", scenario.name, limit);
-        for start in [(limit / 3).max(1), limit, limit * 4] {
-            let ratios: Vec<f64> = SEEDS
-                .map(|seed| {
-                    let mut controller = Goodput::new(bounds(&scenario, start));
-                    let outcome = play(&scenario, &mut controller, seed);
-                    if trace && seed == std::env::var("SEED").map_or(1, |x| x.parse().unwrap()) {
-                        let mut shown = 0.0;
-                        for (at, limit, cause) in &outcome.limits {
-                            if *at >= shown {
-                                eprintln!("  {at:8.1} {limit} {cause:?}");
-                                shown = at + std::env::var("TRACE").unwrap().parse::<f64>().unwrap();
-                            }
-                        }
-                        eprintln!("{:?}", outcome.slices);
-                    }
-                    outcome.good as f64 / reference[seed as usize - 1]
-                })
-                .collect();
-            let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-            let worst = ratios.iter().copied().fold(f64::MAX, f64::min);
-            line += &format!(" {start:3}: {mean:.3}/{worst:.3} |");
-            if std::env::var("EACH").is_ok() {
-                line += &format!("{ratios:.3?}");
-            }
-        }
-        if peers {
-            type Make = fn(Bounds) -> Box<dyn Controller>;
-            let makes: [(&str, Make); 3] = [
-                ("aimd", |bounds| Box::new(Aimd::new(bounds))),
-                ("gradient2", |bounds| Box::new(Gradient2::new(bounds))),
-                ("vegas", |bounds| Box::new(Vegas::new(bounds))),
-            ];
-            for (name, make) in makes {
-                let mean = SEEDS
-                    .map(|seed| {
-                        let mut controller = make(bounds(&scenario, limit));
-                        play(&scenario, &mut *controller, seed).good as f64 / reference[seed as usize - 1]
-                    })
-                    .sum::<f64>()
-                    / SEEDS.count() as f64;
-                line += &format!(" {name} {mean:.2}");
-            }
-        }
-        println!("{line}");
     }
 }
