@@ -48,3 +48,22 @@ impl Controller for Aimd {
         Decision { cause: Cause::of(before, self.limit), ..self.begin() }
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+    use crate::controller::published::full;
+
+    #[test]
+    fn one_more_in_use_a_tenth_less_at_a_drop_or_after_five_seconds() {
+        let mut aimd = Aimd::new(Bounds::new(1, 100, 20).expect("valid"));
+        assert_eq!(aimd.look(&full(10, 10, 20, false)).limit, 21);
+        assert_eq!(aimd.look(&full(10, 10, 20, false)).limit, 21, "less than half in use");
+        assert_eq!(aimd.look(&full(11, 10, 20, true)).limit, 18, "18.9");
+        assert_eq!(aimd.look(&full(11, 5_001, 20, false)).limit, 16, "16.2");
+        assert_eq!(aimd.look(&full(11, 5_000, 20, false)).limit, 17);
+        let mut small = Aimd::new(Bounds::new(1, 100, 2).expect("valid"));
+        assert_eq!(small.look(&full(2, 10, 20, true)).limit, 1);
+        assert_eq!(small.look(&full(1, 10, 20, true)).limit, 1, "never under the least");
+    }
+}

@@ -138,3 +138,44 @@ impl Bounds {
         whole
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_breaks_a_rule_is_named() {
+        let says = |result: Result<Bounds, BoundsError>| result.expect_err("broken").to_string();
+        assert_eq!(says(Bounds::new(0, 9, 5)), "min must be a whole number from 1 to max (9), got 0");
+        assert_eq!(says(Bounds::new(10, 9, 9)), "min must be a whole number from 1 to max (9), got 10");
+        assert_eq!(says(Bounds::new(1, 0, 1)), "max must be a whole number from 1 to 2147483647, got 0");
+        assert_eq!(
+            says(Bounds::new(1, 1 << 31, 1)),
+            "max must be a whole number from 1 to 2147483647, got 2147483648"
+        );
+        assert_eq!(says(Bounds::new(4, 9, 3)), "prior must be from 4 to 9, got 3");
+        assert_eq!(says(Bounds::new(4, 9, 10)), "prior must be from 4 to 9, got 10");
+        let bounds = Bounds::new(4, 9, 8).expect("valid");
+        assert_eq!(says(bounds.ceiling(3)), "ceiling must be at least min (4), got 3");
+        assert_eq!(says(bounds.objective(Duration::ZERO)), "objective must be longer than zero");
+    }
+
+    #[test]
+    fn a_ceiling_lowers_max_and_prior_and_never_raises_them() {
+        let bounds = Bounds::new(4, 9, 8).expect("valid");
+        let low = bounds.ceiling(6).expect("valid");
+        assert_eq!((low.max(), low.prior()), (6, 6));
+        let high = bounds.ceiling(60).expect("valid");
+        assert_eq!((high.max(), high.prior()), (9, 8));
+    }
+
+    #[test]
+    fn limits_stay_within_whatever_is_computed() {
+        let bounds = Bounds::new(4, 9, 8).expect("valid");
+        for (limit, whole) in
+            [(f64::NAN, 4), (f64::INFINITY, 9), (f64::NEG_INFINITY, 4), (5.9, 5), (0.0, 4), (1e300, 9)]
+        {
+            assert_eq!(bounds.whole(limit), whole, "{limit}");
+        }
+    }
+}

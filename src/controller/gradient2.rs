@@ -74,3 +74,36 @@ impl Controller for Gradient2 {
         Decision { cause: Cause::of(before, after.limit), ..after }
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+    use crate::controller::published::full;
+
+    #[test]
+    fn steps_as_worked_out_by_hand() {
+        let mut gradient = Gradient2::new(Bounds::new(10, 200, 50).expect("valid"));
+        // Long and short are 10 ms: gradient 1, 0.8 * 50 + 0.2 * 54.
+        assert_eq!(gradient.look(&full(50, 10, 20, false)).limit, 50);
+        assert!((gradient.limit - 50.8).abs() < 1e-9);
+        // Short 100 ms, long (10 + 100) / 2: 1.5 * 55 / 100 = 0.825; 0.8 * 50.8 + 0.2 * (50.8 * 0.825 + 4).
+        gradient.look(&full(50, 100, 20, false));
+        assert!((gradient.limit - 49.822).abs() < 1e-9, "{}", gradient.limit);
+        // Less than half in use: the limit stays, the average does not.
+        gradient.look(&full(24, 40, 20, false));
+        assert!((gradient.limit - 49.822).abs() < 1e-9 && (gradient.long - 0.05).abs() < 1e-9);
+        // Long (10 + 100 + 40 + 10) / 4 = 40 over 10 is more than two: 40 * 0.95 is kept.
+        gradient.look(&full(50, 10, 20, false));
+        assert!((gradient.long - 0.038).abs() < 1e-9, "{}", gradient.long);
+    }
+
+    #[test]
+    fn after_the_warm_up_the_long_average_takes_two_parts_of_601() {
+        let mut gradient = Gradient2::new(Bounds::new(10, 200, 50).expect("valid"));
+        for _ in 0..10 {
+            gradient.look(&full(1, 10, 20, false));
+        }
+        gradient.look(&full(1, 20, 20, false));
+        assert!((gradient.long - (0.01 + 0.01 * 2.0 / 601.0)).abs() < 1e-12);
+    }
+}

@@ -38,3 +38,29 @@ pub(super) fn sample(window: &Window) -> Option<Sample> {
         dropped: window.overload > 0,
     })
 }
+
+/// So many samples of one latency with the limit in use, for the rules' tests.
+#[cfg(all(test, not(tidegate_loom)))]
+pub(super) fn full(limit: u32, latency_ms: u64, samples: u64, dropped: bool) -> Window {
+    let mut window = Window { elapsed_ns: WINDOW_NS, highest_in_flight: limit, ..Window::default() };
+    for _ in 0..samples {
+        window.complete(latency_ms * 1_000_000, !dropped, dropped);
+    }
+    window
+}
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_counts_from_ten_samples_and_a_tenth_of_a_millisecond_on() {
+        assert!(sample(&full(5, 1, 9, false)).is_none());
+        assert!(sample(&full(5, 1, 10, false)).is_some());
+        let mut quick = Window::default();
+        for _ in 0..100 {
+            quick.complete(99_000, true, false);
+        }
+        assert!(sample(&quick).is_none());
+    }
+}

@@ -87,3 +87,43 @@ impl Controller for Vegas {
         Decision { cause: Cause::of(before, after.limit), ..after }
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+    use crate::controller::published::full;
+
+    #[test]
+    fn steps_as_worked_out_by_hand() {
+        let mut vegas = Vegas::new(Bounds::new(1, 1_000, 100).expect("valid"));
+        assert_eq!(vegas.look(&full(100, 10, 20, false)).limit, 100, "the first is the shortest");
+        // log10 100 = 2. Queue ceil(100 (1 - 10 / 10.1)) = 1, not above 2: + 12.
+        let mut window = full(100, 10, 19, false);
+        window.complete(12_000_000, true, false);
+        assert_eq!(vegas.look(&window).limit, 112);
+        // Queue ceil(112 (1 - 10 / 10.4)) = 5: below 6, + 2.
+        let mut window = full(100, 10, 18, false);
+        window.complete(14_000_000, true, false);
+        window.complete(14_000_000, true, false);
+        assert_eq!(vegas.look(&window).limit, 114);
+        // Queue ceil(114 (1 - 10 / 11)) = 11: from 6 to 12 it stays.
+        assert_eq!(vegas.look(&full(100, 11, 20, false)).limit, 114);
+        // Queue 57, above 12: - 2. A drop: - 2. Less than half in use: stays.
+        assert_eq!(vegas.look(&full(100, 20, 20, false)).limit, 112);
+        assert_eq!(vegas.look(&full(100, 11, 20, true)).limit, 110);
+        assert_eq!(vegas.look(&full(54, 20, 20, false)).limit, 110);
+    }
+
+    #[test]
+    fn a_probe_takes_the_latest_for_the_shortest() {
+        let mut vegas = Vegas::new(Bounds::new(1, 1_000, 2).expect("valid"));
+        vegas.look(&full(1, 10, 20, false));
+        // 30 x 2 x (0.5 + 0.618 / 2) = 48.5 windows.
+        for _ in 1..48 {
+            vegas.look(&full(0, 50, 20, false));
+        }
+        assert!((vegas.shortest - 0.01).abs() < 1e-12);
+        vegas.look(&full(0, 50, 20, false));
+        assert!((vegas.shortest - 0.05).abs() < 1e-12);
+    }
+}

@@ -131,3 +131,40 @@ pub(crate) fn float(count: u64) -> f64 {
 fn finite(number: f64) -> f64 {
     if number.is_nan() { 0.0 } else { number.clamp(0.0, 1e30) }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_of_what_completed() {
+        let mut window = Window { elapsed_ns: 2_000_000_000, in_flight_seconds: 6.0, ..Window::default() };
+        window.complete(1_000_000_000, true, false);
+        window.complete(4_000_000_000, false, true);
+        assert!((window.mean_latency() - 2.5).abs() < 1e-12);
+        assert!((window.mean_square_latency() - 8.5).abs() < 1e-12);
+        assert!((window.typical_latency() - 2.0).abs() < 1e-9, "the geometric mean");
+        assert!((window.log_variance() - 2.0_f64.ln().powi(2)).abs() < 1e-9);
+        assert!((window.in_flight() - 3.0).abs() < 1e-12);
+        assert!((window.good_share() - 0.5).abs() < 1e-12);
+        assert_eq!((window.completions, window.good, window.overload), (2, 1, 1));
+    }
+
+    #[test]
+    fn windows_add_up() {
+        let (mut one, mut two, mut both) = (Window::default(), Window::default(), Window::default());
+        for (i, latency) in [10, 20, 0, 40_000, 7].into_iter().enumerate() {
+            if i % 2 == 0 { &mut one } else { &mut two }.complete(latency, i > 1, i == 3);
+            both.complete(latency, i > 1, i == 3);
+        }
+        one.refusals = 3;
+        two.admissions = 1;
+        one.highest_in_flight = 2;
+        one.append(&two);
+        assert_eq!((one.completions, one.good, one.overload), (both.completions, both.good, both.overload));
+        assert!((one.latency_log_sum - both.latency_log_sum).abs() < 1e-9);
+        assert!((one.latency_square_sum - both.latency_square_sum).abs() < 1e-20);
+        assert!((one.refused_share() - 0.75).abs() < 1e-12);
+        assert_eq!(one.highest_in_flight, 2);
+    }
+}

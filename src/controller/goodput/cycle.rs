@@ -116,3 +116,76 @@ pub(super) fn is_accounted(all: &Window) -> bool {
     const OFF: f64 = 0.15;
     (all.in_flight_seconds / all.latency_sum).ln().abs() < OFF
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    /// A window at `in_flight` with `count` completions of `latency_ms` and as long as Little's law says.
+    fn window(in_flight: f64, count: u64, latency_ms: u64) -> Window {
+        let mut window = Window::default();
+        for _ in 0..count {
+            window.complete(latency_ms * 1_000_000, true, false);
+        }
+        window.in_flight_seconds = window.latency_sum;
+        window.elapsed_ns = crate::controller::window::nanoseconds(window.latency_sum / in_flight);
+        window
+    }
+
+    fn finding(windows: [Window; 4]) -> Finding {
+        let mut all = Window::default();
+        for window in &windows {
+            all.append(window);
+        }
+        conclude(&windows.map(|window| Arm::of(&window)), &all, 1.0)
+    }
+
+    #[test]
+    fn the_slope_is_of_answers_over_in_flight() {
+        // A fifth more in flight, the same latency: as much more comes out.
+        let (up, down) = (window(12.0, 60, 100), window(10.0, 60, 100));
+        let flat = finding([up, down, down, up]);
+        assert!((flat.quick - 1.0).abs() < 1e-6 && (flat.counted - 1.0).abs() < 1e-6, "{flat:?}");
+        // A fifth more latency: nothing more comes out.
+        let up = window(12.0, 60, 120);
+        let nil = finding([up, down, down, up]);
+        assert!(nil.quick.abs() < 1e-6 && nil.counted.abs() < 1e-6 && nil.is_steady(), "{nil:?}");
+    }
+
+    #[test]
+    fn what_changes_evenly_cancels_and_what_jumps_is_noticed() {
+        let drifts = finding([
+            window(12.0, 60, 100),
+            window(10.0, 60, 102),
+            window(10.0, 60, 104),
+            window(12.0, 60, 106),
+        ]);
+        assert!((drifts.quick - 1.0).abs() < 0.01 && drifts.is_steady(), "{drifts:?}");
+        let jumps = finding([
+            window(12.0, 60, 100),
+            window(10.0, 60, 100),
+            window(10.0, 60, 100),
+            window(12.0, 60, 200),
+        ]);
+        assert!(!jumps.is_steady(), "{jumps:?}");
+        assert!(jumps.doubted().quick_variance > 16.0 * jumps.quick_variance);
+    }
+
+    #[test]
+    fn long_ones_that_are_still_inside_make_the_count_no_evidence() {
+        let mut window = window(10.0, 60, 100);
+        assert!(is_accounted(&window));
+        window.in_flight_seconds *= 1.2;
+        assert!(!is_accounted(&window));
+        assert!(!is_accounted(&Window::default()));
+    }
+
+    #[test]
+    fn a_secant_needs_a_way() {
+        let (near, far) = (Arm::of(&window(10.0, 60, 100)), Arm::of(&window(20.0, 60, 200)));
+        assert!(near.secant(&near, 1.0, 0.1).is_none());
+        let (slope, variance, rise) = far.secant(&near, 1.0, 0.1).expect("double");
+        assert!(slope.abs() < 1e-6 && (rise - 2.0_f64.ln()).abs() < 1e-6);
+        assert!((variance - (2.0 / 60.0 + 0.01) / rise.powi(2)).abs() < 1e-9);
+    }
+}

@@ -91,3 +91,61 @@ impl Gather {
         self.ask(by_completions.max(time - elapsed).min(soon))
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    fn piece(ms: u64, count: u64) -> Window {
+        let mut window = Window { elapsed_ns: ms * 1_000_000, ..Window::default() };
+        for _ in 0..count {
+            window.complete(1_000_000, true, false);
+        }
+        window
+    }
+
+    const NEEDS: Needs = Needs { completions: 60.0, time: 2.0 };
+
+    #[test]
+    fn a_window_needs_both_completions_and_time_or_plenty() {
+        let mut gather = Gather::new();
+        gather.add(&piece(1_000, 60), 0.0);
+        assert!(!gather.has(NEEDS));
+        gather.add(&piece(1_000, 0), 0.0);
+        assert!(gather.has(NEEDS));
+        gather.start();
+        gather.add(&piece(1_000, 6_000), 0.0);
+        assert!(gather.has(NEEDS));
+    }
+
+    #[test]
+    fn looks_double_their_distance_until_somebody_comes() {
+        let (mut gather, pace) = (Gather::new(), Pace::default());
+        let mut ask_ns = gather.ask_for(NEEDS, &pace);
+        assert_eq!(ask_ns, 1_000_000);
+        for _ in 0..5 {
+            gather.add(&piece(ask_ns / 1_000_000, 0), 0.0);
+            ask_ns = gather.ask_for(NEEDS, &pace);
+        }
+        assert_eq!(ask_ns, 16_000_000);
+        // Ten came in 50 ms: the first look is at thirty.
+        gather.start();
+        gather.add(&piece(50, 10), 0.0);
+        assert_eq!(gather.ask_for(NEEDS, &pace), 100_000_000);
+        gather.add(&piece(100, 20), 0.0);
+        assert_eq!(gather.ask_for(NEEDS, &pace), 1_850_000_000);
+    }
+
+    #[test]
+    fn a_silence_starts_the_window_anew_and_slow_traffic_does_not() {
+        let mut gather = Gather::new();
+        gather.ask(1.0);
+        gather.add(&piece(1_000, 40), 40.0);
+        gather.add(&piece(700_000, 1), 40.0);
+        assert_eq!(gather.window().completions, 0);
+        // As late, but nobody expected more.
+        gather.add(&piece(1_000, 1), 0.001);
+        gather.add(&piece(700_000, 1), 0.001);
+        assert_eq!(gather.window().completions, 2);
+    }
+}
