@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease: `AIMDLimit` of Netflix concurrency-limits.
 //!
-//! A drop, or a latency over five seconds: the limit times 0.9, and one less at least. Otherwise one more, where
+//! A drop, or a latency over five seconds: the limit times 0.9, rounded down. Otherwise one more, where
 //! half of the limit or more is in use. It never learns where the best limit is, it only bounces off drops; where
 //! overload makes answers slow and not dropped, it climbs until they time out.
 //!
@@ -40,7 +40,7 @@ impl Controller for Aimd {
         if let Some(sample) = published::sample(window) {
             let limit = f64::from(before);
             if sample.dropped || sample.latency > TIMEOUT {
-                self.limit = self.bounds.whole((limit * BACKOFF).min(limit - 1.0));
+                self.limit = self.bounds.whole(limit * BACKOFF);
             } else if sample.in_flight * 2.0 >= limit {
                 self.limit = self.bounds.whole(limit + 1.0);
             }

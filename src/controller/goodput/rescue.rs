@@ -23,7 +23,7 @@ const IN_TIME: f64 = 0.8;
 const DOUBT: f64 = 0.2;
 /// Completions for the first further cuts; later ones need three times more each.
 const EVIDENCE: u64 = 10;
-const QUICK_CUTS: u32 = 4;
+const QUICK_CUTS: u32 = 2;
 /// So many good answers, and this share of the latest looks', are life.
 const ALIVE: u64 = 4;
 const ALIVE_SHARE: f64 = 0.7;
