@@ -185,6 +185,59 @@ fn full_at_the_greatest_limit_the_centre_stays_there_and_experiments_reach_a_ten
     assert_eq!((run.lowest, run.highest), (45, 50));
 }
 
+#[test]
+fn from_far_below_and_above_it_comes_to_the_best_and_not_past_it() {
+    for start in [1, 5, 90, 300] {
+        let mut run = Run::new(Goodput::new(bounds(1, 1_000, start)));
+        let mut centres = Vec::new();
+        while run.now < 60.0 {
+            run.look(20_000.0, healthy);
+            centres.push(run.controller.centre());
+        }
+        assert!((24.0..36.0).contains(&run.controller.centre()), "from {start}: {}", run.controller.centre());
+        let furthest = centres.iter().copied().fold(0.0, if start < 30 { f64::max } else { |a, b| a - b });
+        assert!(start > 30 || furthest < 45.0, "from {start} to {furthest}");
+        assert!(start < 30 || centres.iter().all(|centre| *centre > 18.0), "from {start}: {centres:?}");
+    }
+}
+
+#[test]
+fn a_limit_that_stops_to_bind_stays() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 30)));
+    run.until(30.0, 20_000.0, healthy);
+    let centre = run.controller.centre();
+    // The experiment that is under way ends; none follows.
+    run.until(33.0, 100.0, healthy);
+    run.until(300.0, 100.0, healthy);
+    assert!((run.controller.centre() - centre).abs() < 1e-12);
+    assert_eq!((f64::from(run.lowest), f64::from(run.highest)), (centre.round(), centre.round()));
+}
+
+#[test]
+fn an_outage_leaves_enough_out_there_to_notice_its_end() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
+    run.until(60.0, 20_000.0, healthy);
+    let onset = run.limit;
+    run.until(660.0, 20_000.0, timeouts);
+    assert!((2..onset).contains(&run.limit), "{} of {onset}", run.limit);
+}
+
+#[test]
+fn good_answers_between_failures_are_no_recovery() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
+    run.until(60.0, 20_000.0, healthy);
+    run.until(90.0, 20_000.0, refused);
+    let down = run.limit;
+    for i in 0..200 {
+        let one = Fate { good: i % 2 == 0, overload: i % 2 == 1, ..refused(1.0) };
+        let mut window =
+            Window { elapsed_ns: run.look_after_ns, in_flight_seconds: 0.001, ..Window::default() };
+        complete(&mut window, 1, Fate { good: one.good && i % 4 == 0, overload: i % 4 != 0, ..one });
+        run.take(&window);
+        assert!(run.limit <= down, "{} after {i}", run.limit);
+    }
+}
+
 // --- an outage that looks stable -----------------------------------------------------------------
 
 #[test]

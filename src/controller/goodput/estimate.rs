@@ -176,4 +176,18 @@ mod tests {
         }
         assert!((estimate.slope() + 0.3).abs() < 0.1, "{estimate:?}");
     }
+
+    #[test]
+    fn a_surprise_makes_the_news_count_more() {
+        let mut sure = Estimate::new();
+        for _ in 0..20 {
+            sure.see_quick(0.0, 0.01);
+        }
+        let mut hardly = sure;
+        hardly.see_quick(-0.2, 0.01);
+        let mut much = sure;
+        much.see_quick(-2.0, 0.01);
+        assert!(hardly.slope() > -0.1, "{hardly:?}");
+        assert!(much.slope() < -1.5, "{much:?}");
+    }
 }

@@ -81,3 +81,38 @@ impl Pace {
         haste * (-1.5 * time / self.inside().max(1e-9)).exp()
     }
 }
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    fn window(latencies_ms: &[u64]) -> Window {
+        let mut window = Window { elapsed_ns: 1_000_000_000, ..Window::default() };
+        for latency in latencies_ms {
+            window.complete(latency * 1_000_000, true, false);
+        }
+        window
+    }
+
+    #[test]
+    fn who_is_inside_takes_the_mean_square_over_the_mean() {
+        let mut pace = Pace::default();
+        pace.see(&window(&[10; 100]));
+        assert!((pace.inside() - 0.01).abs() < 1e-9 && pace.freshness(0.0).abs() < 1e-9);
+        let mut pace = Pace::default();
+        pace.see(&window(&[10, 10, 10, 50]));
+        assert!((pace.mean() - 0.02).abs() < 1e-9 && (pace.rate() - 4.0).abs() < 1e-9);
+        assert!((pace.inside() - 0.035).abs() < 1e-9, "700 over 20");
+        assert!((pace.variation() - 0.75).abs() < 1e-9);
+        assert!(pace.freshness(0.0) > pace.freshness(0.035));
+    }
+
+    #[test]
+    fn one_that_hung_is_not_waited_for() {
+        let mut pace = Pace::default();
+        let mut latencies = [10; 100];
+        latencies[7] = 3_600_000;
+        pace.see(&window(&latencies));
+        assert!(pace.mean() < 2.5 && pace.inside() < 2.5, "{pace:?}");
+    }
+}

@@ -17,7 +17,8 @@ const LOST: f64 = 0.5;
 const PLAINLY_LOST: f64 = 0.3;
 /// A cut goes to this share of the limit,
 const CUT: f64 = 0.7;
-/// or to this share of what may be inside if all is to be answered in time at the present rate (Little's law).
+/// the first one further, to this share of what may be inside if all is to be answered in time at the present rate
+/// (Little's law). Where that did not help, latencies do not follow the limit.
 const IN_TIME: f64 = 0.8;
 /// What a cut does to what was known of the slope.
 const DOUBT: f64 = 0.2;
@@ -65,10 +66,10 @@ impl Goodput {
     pub(super) fn cut(&mut self) -> Decision {
         self.pace.see(self.gather.window());
         let mut to = self.centre * CUT;
-        if let Some(objective) = self.bounds.objective_seconds() {
-            to = to.min(IN_TIME * self.pace.rate() * objective);
-        }
         if self.rescue.cuts == 0 {
+            if let Some(objective) = self.bounds.objective_seconds() {
+                to = to.min(IN_TIME * self.pace.rate() * objective);
+            }
             self.rescue.before = self.centre;
             self.estimate.doubt(DOUBT);
         }

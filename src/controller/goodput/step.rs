@@ -67,4 +67,11 @@ mod tests {
         estimate.see_counted(-3.0, 1e-12);
         assert!((step(&estimate) + DOWN_FROM_EDGE).abs() < 1e-12);
     }
+
+    #[test]
+    fn on_a_plateau_it_goes_down() {
+        let mut estimate = Estimate::new();
+        estimate.see_counted(0.0, 1e-9);
+        assert!(step(&estimate) < -0.01);
+    }
 }
