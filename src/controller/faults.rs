@@ -223,6 +223,24 @@ fn an_outage_leaves_enough_out_there_to_notice_its_end() {
 }
 
 #[test]
+fn a_second_outage_does_not_live_on_the_answers_after_the_first() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
+    for round in 1..=2 {
+        run.until(60.0 * f64::from(round) - 30.0, 20_000.0, healthy);
+        let onset = run.limit;
+        while run.limit * 3 > onset * 2 {
+            run.look(20_000.0, timeouts);
+        }
+        let down = run.limit;
+        for _ in 0..2 {
+            run.take(&Window { elapsed_ns: run.look_after_ns, ..Window::default() });
+            assert_eq!(run.limit, down, "round {round}: nothing came, so nothing is known");
+        }
+        run.until(60.0 * f64::from(round), 20_000.0, timeouts);
+    }
+}
+
+#[test]
 fn good_answers_between_failures_are_no_recovery() {
     let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
     run.until(60.0, 20_000.0, healthy);

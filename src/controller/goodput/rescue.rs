@@ -76,7 +76,7 @@ impl Goodput {
         self.rescue.cuts = self.rescue.cuts.saturating_add(1);
         self.rescue.alive = Window::default();
         self.before = None;
-        self.centre = self.bounds.clamp(to.min(f64::from(self.limit)));
+        self.centre = self.bounds.clamp(to);
         self.hold(Cause::Lost, Phase::Lost)
     }
 

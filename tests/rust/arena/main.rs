@@ -62,6 +62,11 @@ fn cheap_requests_that_do_not_suffer_do_not_hide_those_that_do() {
 }
 
 #[test]
+fn over_an_edge_a_long_step_is_judged_by_what_it_did() {
+    assert!(ratio_to(30, &named("cliff"), 10) > 0.82);
+}
+
+#[test]
 fn where_one_at_a_time_is_best_it_rests_between_experiments() {
     assert!(ratio_to(1, &named("one"), 1) > 0.945); // without rest, half the time is spent at two: 0.91
 }
