@@ -132,36 +132,36 @@ mod tests {
         window
     }
 
-    fn finding(windows: [Window; 4]) -> Finding {
+    fn finding(windows: &[Window; 4]) -> Finding {
         let mut all = Window::default();
-        for window in &windows {
+        for window in windows {
             all.append(window);
         }
-        conclude(&windows.map(|window| Arm::of(&window)), &all, 1.0)
+        conclude(&windows.each_ref().map(Arm::of), &all, 1.0)
     }
 
     #[test]
     fn the_slope_is_of_answers_over_in_flight() {
         // A fifth more in flight, the same latency: as much more comes out.
         let (up, down) = (window(12.0, 60, 100), window(10.0, 60, 100));
-        let flat = finding([up, down, down, up]);
+        let flat = finding(&[up, down, down, up]);
         assert!((flat.quick - 1.0).abs() < 1e-6 && (flat.counted - 1.0).abs() < 1e-6, "{flat:?}");
         // A fifth more latency: nothing more comes out.
         let up = window(12.0, 60, 120);
-        let nil = finding([up, down, down, up]);
+        let nil = finding(&[up, down, down, up]);
         assert!(nil.quick.abs() < 1e-6 && nil.counted.abs() < 1e-6 && nil.is_steady(), "{nil:?}");
     }
 
     #[test]
     fn what_changes_evenly_cancels_and_what_jumps_is_noticed() {
-        let drifts = finding([
+        let drifts = finding(&[
             window(12.0, 60, 100),
             window(10.0, 60, 102),
             window(10.0, 60, 104),
             window(12.0, 60, 106),
         ]);
         assert!((drifts.quick - 1.0).abs() < 0.01 && drifts.is_steady(), "{drifts:?}");
-        let jumps = finding([
+        let jumps = finding(&[
             window(12.0, 60, 100),
             window(10.0, 60, 100),
             window(10.0, 60, 100),
