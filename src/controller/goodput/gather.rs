@@ -88,7 +88,8 @@ impl Gather {
             (false, false) => completions * pace.mean(),
         };
         let by_completions = if rate > 0.0 { (completions - have).max(0.0) / rate } else { elapsed };
-        self.ask(by_completions.max(time - elapsed).min(soon))
+        let plenty = if rate > 0.0 { PLENTY * completions / rate } else { f64::INFINITY };
+        self.ask(by_completions.max((time - elapsed).min(plenty)).min(soon))
     }
 }
 
