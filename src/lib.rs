@@ -41,6 +41,7 @@ mod classifier;
 mod clock;
 mod config;
 mod control;
+pub mod controller;
 pub mod detector;
 #[cfg(feature = "file")]
 mod document;
