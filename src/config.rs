@@ -97,7 +97,7 @@ impl GateBuilder {
     /// [`ConfigError`] when the name, the limit, the thresholds or the directory break their rule.
     pub fn build(self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
-        let control = Control::new(self.limit, self.thresholds)?;
+        let control = Control::new(self.limit, self.thresholds, self.default_priority)?;
         Gate::from_parts(self, control)
     }
 }

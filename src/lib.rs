@@ -58,6 +58,8 @@ mod published;
 #[cfg(not(all(any(target_os = "linux", target_os = "macos"), not(tidegate_loom))))]
 #[path = "published/elsewhere.rs"]
 mod published;
+#[cfg(any(feature = "file", tidegate_loom))]
+mod reconfigure;
 mod registry;
 mod replaceable;
 mod retry;

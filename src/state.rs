@@ -39,6 +39,8 @@ pub(crate) struct Hot {
 pub(crate) struct Config {
     thresholds: [AtomicU32; PRIORITIES],
     flags: AtomicU32,
+    /// The level of the priority of requests that name none.
+    default_priority: AtomicU32,
 }
 
 /// What a gate does beyond its fixed limit; a plain gate has none of it.
@@ -59,6 +61,10 @@ impl Flags {
     pub(crate) const CHECKED: Self = Self(1 << 3);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
+    /// Its owner closed it, for good.
+    pub(crate) const ENDED: Self = Self(1 << 4);
+    /// The file that it is from has it no more: closed until the file has it again.
+    pub(crate) const WITHDRAWN: Self = Self(1 << 5);
 
     #[inline]
     pub(crate) fn has(self, other: Self) -> bool {
@@ -89,12 +95,23 @@ impl Config {
         Flags(self.flags.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn raise(&self, flag: Flags) {
-        self.flags.fetch_or(flag.0, Ordering::Relaxed);
+    #[inline]
+    pub(crate) fn default_priority(&self) -> Priority {
+        let level = self.default_priority.load(Ordering::Relaxed) as usize;
+        Priority::from_level(level).unwrap_or_default()
+    }
+
+    pub(crate) fn store_default_priority(&self, priority: Priority) {
+        self.default_priority.store(u32::from(priority as u8), Ordering::Relaxed);
+    }
+
+    /// What the flags were before. A flag that is seen raised, or lowered, carries what was done before that.
+    pub(crate) fn raise(&self, flag: Flags) -> Flags {
+        Flags(self.flags.fetch_or(flag.0, Ordering::AcqRel))
     }
 
     pub(crate) fn lower(&self, flag: Flags) {
-        self.flags.fetch_and(!flag.0, Ordering::Relaxed);
+        self.flags.fetch_and(!flag.0, Ordering::AcqRel);
     }
 
     /// In a fork's child: the flags as they were at the fork.
@@ -141,6 +158,7 @@ impl GateState {
             config: CachePadded::new(Config {
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
+                default_priority: AtomicU32::new(0),
             }),
             dry_run: CachePadded::new(DryRun {
                 over_permits: AtomicU64::new(0),

@@ -23,7 +23,7 @@ impl GateTable {
         let limit = table.need("limit", limit);
         let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
         if let Some(limit) = limit
-            && let Err(error) = Control::new(limit, thresholds)
+            && let Err(error) = Control::new(limit, thresholds, Priority::default())
         {
             table.refuse(format_args!("thresholds: {error}"));
         }
