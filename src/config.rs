@@ -105,8 +105,9 @@ impl GateBuilder {
 /// A name is a label that ends up in logs, metrics and C strings, so it holds nothing that can cut
 /// or forge those. Anything else goes, slashes and emoji included.
 pub(crate) fn check_name(name: &str) -> Result<(), ConfigError> {
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
-        return Err(ConfigError::Name { got: name.to_owned() });
-    }
-    Ok(())
+    if is_name(name) { Ok(()) } else { Err(ConfigError::Name { got: name.to_owned() }) }
+}
+
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
 }

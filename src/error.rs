@@ -96,4 +96,41 @@ pub enum ConfigError {
         /// The more important one's threshold.
         bound: Threshold,
     },
+    /// An attribute's name that is empty, too long or holds a control character.
+    #[error(
+        "an attribute's name must be 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters, got {got:?}"
+    )]
+    Attribute {
+        /// What was given.
+        got: String,
+    },
+    /// Two sets of patterns for one attribute.
+    #[error("an attribute may stand once in a match, with a list for alternatives, got {got:?} twice")]
+    AttributeTwice {
+        /// The attribute, in the form in which names are compared.
+        got: String,
+    },
+    /// A rule that would match everything.
+    #[error("a match must name an attribute; what holds for all the rest is the default, got an empty match")]
+    EmptyMatch,
+    /// Essential requests beside rules.
+    #[error(
+        "essential takes neither rules nor a default beside it, since all the rest is non-essential, got {got}"
+    )]
+    EssentialAndMore {
+        /// What was given besides.
+        got: &'static str,
+    },
+    /// Something that there is too much or too little of.
+    #[error("{what} must be from {least} to {most}, got {got}")]
+    Size {
+        /// What was counted.
+        what: &'static str,
+        /// The least that is allowed.
+        least: usize,
+        /// The most that is allowed.
+        most: usize,
+        /// How much there is.
+        got: usize,
+    },
 }

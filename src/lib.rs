@@ -35,6 +35,7 @@ compile_error!("tidegate needs 64-bit atomics: its admission word holds count, s
 mod admission;
 mod ask;
 mod causes;
+mod classifier;
 mod clock;
 mod config;
 mod control;
@@ -78,6 +79,7 @@ mod units;
 mod word;
 
 pub use ask::{Ask, Weight};
+pub use classifier::{Classifier, Explanation, Match, Rule};
 pub use clock::{Clock, ManualClock, MonotonicClock};
 pub use config::GateBuilder;
 pub use control::{LimitChange, limit_from};
