@@ -88,6 +88,8 @@ pub use document::{FileError, Problem};
 pub use drain::DrainId;
 pub use durations::Durations;
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};
+#[cfg(feature = "file")]
+pub use file::{Change, Difference, Gates};
 pub use fork::Process;
 pub use gate::Gate;
 pub use histogram::Histogram;

@@ -6,6 +6,7 @@ use crate::document::{Table, Value};
 use crate::error::ConfigError;
 use crate::gate::Gate;
 use crate::priority::{Priority, Threshold, Thresholds};
+use crate::reconfigure::Settings;
 
 /// What a file says of a gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,10 @@ impl GateTable {
         if let Some(limit) = limit
             && let Err(error) = Control::new(limit, thresholds, Priority::default())
         {
-            table.refuse(format_args!("thresholds: {error}"));
+            match table.value("thresholds") {
+                Some(thresholds) => thresholds.refuse(error),
+                None => table.refuse(error),
+            }
         }
         Some(Self {
             default_priority: table.read("default_priority", priority).unwrap_or_default(),
@@ -34,6 +38,12 @@ impl GateTable {
             limit: limit?,
             thresholds,
         })
+    }
+
+    /// What of it can be changed while the gate is in use.
+    pub(crate) fn settings(&self) -> Settings {
+        let Self { limit, thresholds, default_priority, enforce, .. } = *self;
+        Settings { limit, thresholds, default_priority, enforce }
     }
 
     /// A builder for such a gate.
