@@ -3,6 +3,7 @@
 //!
 //! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
 //!   high-water mark, count. Where timing is on the clock is read before the swap.
+//! - Where there is a rate: see `rated`.
 //! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
 //! - Release: count, then subtract, so a permit that is seen gone has been counted. Where bare entries are to
 //!   be expected: subtract what is there, then count what was found.
@@ -27,6 +28,7 @@ use crate::memory::Memory;
 use crate::outcome::Outcome;
 use crate::permit::Ticket;
 use crate::priority::Priority;
+use crate::rate::Settings;
 use crate::replaceable::Replaceable;
 use crate::retry::RetryWindow;
 use crate::shard::{Counter, Fallback, Shard, Totals};
@@ -86,6 +88,10 @@ impl Inner {
         if config.bare_entries {
             state.config.raise(Flags::CHECKED);
         }
+        if let Some(rate) = control.rate {
+            state.rate.start(Settings::of(rate));
+            state.config.raise(Flags::RATED);
+        }
         Ok(Self {
             word: Word::Local,
             state,
@@ -115,7 +121,7 @@ impl Inner {
             self.state.config.raise(Flags::BARE);
         }
         let since_ns = self.now_if_timing();
-        let (taken, over) = match self.decide(priority, weight) {
+        let (taken, over) = match self.decide(priority, fallback, weight, since_ns) {
             Ok(taken) => {
                 self.count_admitted(priority, fallback, weight, since_ns);
                 (taken, false)
@@ -127,13 +133,22 @@ impl Inner {
 
     /// The loop of `word`'s text: what the decision rests on is read after the word.
     #[inline(always)]
-    fn decide(&self, priority: Priority, weight: u32) -> Result<Taken, Shed> {
+    fn decide(
+        &self,
+        priority: Priority,
+        fallback: Fallback,
+        weight: u32,
+        since_ns: u64,
+    ) -> Result<Taken, Shed> {
         let state = &*self.state;
         let mut view = self.word.view(state);
         loop {
             let threshold = state.config.threshold(priority.level());
             if view.closed() || !view.fits(weight, threshold) {
                 return Err(self.shed(view, priority, weight));
+            }
+            if state.config.flags().has(Flags::RATED) {
+                return self.decide_rated(priority, fallback, weight, since_ns);
             }
             match self.word.try_take(state, view, weight) {
                 Ok(taken) => {
@@ -146,7 +161,7 @@ impl Inner {
     }
 
     #[inline(always)]
-    fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
+    pub(crate) fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
         let limit = self.state.config.limit();
         let reason = if view.closed() {
             Reason::Closed
@@ -159,7 +174,7 @@ impl Inner {
     }
 
     #[inline(always)]
-    fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
+    pub(crate) fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
         let (place, shard) = self.shard();
         shard.count(place, Counter::Admitted(priority, fallback), 1);
         if weight > 1 {
@@ -255,7 +270,7 @@ impl Inner {
     }
 
     #[inline]
-    fn notify_if(&self, left: Left) {
+    pub(crate) fn notify_if(&self, left: Left) {
         if left.drained {
             self.notify_if_empty();
         }
@@ -316,10 +331,7 @@ impl Inner {
         if left.missing == 0 {
             self.count_released(outcome, ticket.weight(), now_ns);
         } else {
-            let found = (0..left.missing).take_while(|_| self.take_over_bare()).count();
-            if found < left.missing as usize {
-                self.count(Counter::UnmatchedExit);
-            }
+            self.make_up_for(left.missing);
             if self.timing {
                 let (place, shard) = self.shard();
                 let gone = i64::from(ticket.weight() - left.missing);
@@ -327,6 +339,23 @@ impl Inner {
             }
         }
         self.notify_if(left);
+    }
+
+    /// For what was missing from the word: what is still inside on the other side leaves in its place.
+    pub(crate) fn make_up_for(&self, missing: u32) {
+        let found = (0..missing).take_while(|_| self.take_over_bare()).count();
+        if found < missing as usize {
+            self.count(Counter::UnmatchedExit);
+        }
+    }
+
+    /// Puts back what was taken of the word, by the way that is sound for this gate.
+    pub(crate) fn put_back(&self, taken: Taken) -> Left {
+        if self.state.config.flags().has(Flags::CHECKED) {
+            self.word.put_checked(&self.state, taken.weight())
+        } else {
+            self.word.put(&self.state, taken)
+        }
     }
 
     #[cold]
@@ -454,6 +483,9 @@ impl Inner {
             self.word.start_anew(&self.state, word);
         }
         self.state.empty();
+        if let Some(rate) = control.rate {
+            self.state.rate.start(Settings::of(rate));
+        }
         self.state.tail().empty();
         self.cold.replace_leaking(Cold::new(control, self.clock.now_ns()));
     }

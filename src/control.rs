@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::error::{ConfigError, MAX_LIMIT};
 use crate::priority::{Priority, Thresholds};
+use crate::rate::Rate;
 use crate::state::Flags;
 use crate::word::View;
 
@@ -29,6 +30,7 @@ pub(crate) struct Control {
     pub(crate) limit: u32,
     pub(crate) thresholds: Thresholds,
     pub(crate) default_priority: Priority,
+    pub(crate) rate: Option<Rate>,
     pub(crate) history: VecDeque<LimitChange>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
     /// the time the child could read it.
@@ -43,7 +45,7 @@ impl Control {
     ) -> Result<Self, ConfigError> {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
-        Ok(Self { limit, thresholds, default_priority, history: VecDeque::new(), at_fork: None })
+        Ok(Self { limit, thresholds, default_priority, rate: None, history: VecDeque::new(), at_fork: None })
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {

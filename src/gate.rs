@@ -14,6 +14,7 @@ use crate::fork;
 use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
+use crate::rate::Rate;
 use crate::registry;
 use crate::retry::Observation;
 use crate::shard::Counter;
@@ -204,6 +205,24 @@ impl Gate {
         Ok(at_limit)
     }
 
+    /// How much may be admitted a time; `None`: any.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.inner.cold().control.lock().rate
+    }
+
+    /// Sets the rate, or takes it away (`None`). Once this has returned, nothing is admitted by the old one.
+    ///
+    /// What was used of the old burst stays used, up to the whole of the new one, and comes back at the new
+    /// rate. The same rate once more changes nothing. Where there was none, the burst is full.
+    pub fn set_rate(&self, rate: impl Into<Option<Rate>>) {
+        let inner = &*self.inner;
+        let now_ns = inner.clock.now_ns(); // as in `set_limit`
+        let mut control = inner.cold().control.lock();
+        inner.store_rate(&mut control, rate.into(), now_ns);
+        inner.word.publish(&inner.state);
+    }
+
     /// The last limit changes, at most 64, oldest first.
     #[must_use]
     pub fn limit_history(&self) -> Vec<LimitChange> {
@@ -300,6 +319,9 @@ impl Gate {
     /// for which this priority has been refused without an admission)`, where `need` is the weight
     /// that must leave before the request fits, and the rates are taken over the last 64 completions
     /// or more. Zero when it would be admitted now, which in dry run is always.
+    ///
+    /// Where there is a [rate](Self::rate), and it keeps the request away for longer than that, exactly as
+    /// long: a lone caller who waits so long is admitted, and none who waits less.
     #[must_use]
     pub fn retry_after(&self, ask: impl Into<Ask>) -> RetryAfter {
         let inner = &*self.inner;
@@ -319,13 +341,15 @@ impl Gate {
         let wanted = u64::from(view.in_flight()) + u64::from(weight.get());
         let need = wanted.saturating_sub(u64::from(threshold));
         let totals = inner.totals();
+        let now_ns = inner.clock.now_ns();
         let now = Observation {
-            now_ns: inner.clock.now_ns(),
+            now_ns,
             completions: totals.completions(),
             released_weight: totals.released_weight(),
             admitted_weight: totals.admitted_weight(),
         };
-        inner.cold().retry.lock().estimate(now, priority, need)
+        let room = inner.cold().retry.lock().estimate(now, priority, need);
+        room.and(inner.rate_wait(now_ns, weight.get()))
     }
 
     /// A reading of all counters.

@@ -39,6 +39,7 @@ impl Gate {
 mod settings {
     use crate::gate::Gate;
     use crate::priority::{Priority, Thresholds};
+    use crate::rate::Rate;
     use crate::state::Flags;
 
     /// What can be changed of a gate in use.
@@ -46,6 +47,7 @@ mod settings {
     pub(crate) struct Settings {
         pub(crate) limit: u32,
         pub(crate) thresholds: Thresholds,
+        pub(crate) rate: Option<Rate>,
         pub(crate) default_priority: Priority,
         pub(crate) enforce: bool,
     }
@@ -60,6 +62,7 @@ mod settings {
             let before = Settings {
                 limit: control.limit,
                 thresholds: control.thresholds,
+                rate: control.rate,
                 default_priority: control.default_priority,
                 enforce: !config.flags().has(Flags::DRY_RUN),
             };
@@ -74,6 +77,9 @@ mod settings {
             control.default_priority = to.default_priority;
             config.store_thresholds(to.thresholds.at(to.limit));
             config.store_default_priority(to.default_priority);
+            if before.rate != to.rate {
+                inner.store_rate(&mut control, to.rate, now_ns);
+            }
             if before.enforce != to.enforce {
                 inner.store_enforce(to.enforce);
             }
@@ -87,6 +93,7 @@ mod settings {
             Settings {
                 limit: control.limit,
                 thresholds: control.thresholds,
+                rate: control.rate,
                 default_priority: control.default_priority,
                 enforce: self.enforce(),
             }

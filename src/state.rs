@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`Hot`] | every admission and release |
 //! | [`Config`] | setters only, so every core keeps a copy |
+//! | [`RateState`] | every admission, where there is a rate |
 //! | [`DryRun`] | only what dry run lets in beyond the limit |
 //! | [`Shard`] each | one thread (see `thread`), or a few that share it |
 //! | [`Causes`] | setters of the limit |
@@ -20,6 +21,7 @@ use crate::durations;
 use crate::histogram::BUCKETS;
 use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
+use crate::rate::RateState;
 use crate::shard::{SHARDS, Shard};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -59,12 +61,14 @@ impl Flags {
     /// Bare entries are to be expected: an exit too many may take what a permit puts back, so permits
     /// check. Once raised it stays.
     pub(crate) const CHECKED: Self = Self(1 << 3);
+    /// There is a rate.
+    pub(crate) const RATED: Self = Self(1 << 4);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
     /// Its owner closed it, for good.
-    pub(crate) const ENDED: Self = Self(1 << 4);
+    pub(crate) const ENDED: Self = Self(1 << 5);
     /// The file that it is from has it no more: closed until the file has it again.
-    pub(crate) const WITHDRAWN: Self = Self(1 << 5);
+    pub(crate) const WITHDRAWN: Self = Self(1 << 6);
 
     #[inline]
     pub(crate) fn has(self, other: Self) -> bool {
@@ -139,6 +143,7 @@ pub(crate) struct DryRun {
 pub(crate) struct GateState {
     pub(crate) hot: CachePadded<Hot>,
     pub(crate) config: CachePadded<Config>,
+    pub(crate) rate: CachePadded<RateState>,
     pub(crate) dry_run: CachePadded<DryRun>,
     pub(crate) shards: [CachePadded<Shard>; SHARDS],
     pub(crate) causes: CachePadded<Causes>,
@@ -148,7 +153,7 @@ pub(crate) struct GateState {
 #[cfg(all(not(tidegate_loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const _: () = {
     assert!(align_of::<GateState>() == 128);
-    assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512 + 1152);
+    assert!(size_of::<GateState>() == 4 * 128 + SHARDS * 512 + 1152);
 };
 
 impl GateState {
@@ -160,6 +165,7 @@ impl GateState {
                 flags: AtomicU32::new(0),
                 default_priority: AtomicU32::new(0),
             }),
+            rate: CachePadded::new(RateState::new()),
             dry_run: CachePadded::new(DryRun {
                 over_permits: AtomicU64::new(0),
                 over_bare: AtomicU64::new(0),

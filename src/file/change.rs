@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::priority::{Priority, Threshold, Thresholds};
+use crate::rate::Rate;
 
 /// One thing that a reload changed. Shown as a sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,13 @@ pub enum Difference {
         /// From now on.
         to: Thresholds,
     },
+    /// The rate, with its burst; `None`: any.
+    Rate {
+        /// Before.
+        from: Option<Rate>,
+        /// From now on.
+        to: Option<Rate>,
+    },
     /// The priority of requests that name none.
     DefaultPriority {
         /// Before.
@@ -76,6 +84,7 @@ impl Difference {
             | Self::Classifier => "",
             Self::Limit { .. } => "limit",
             Self::Thresholds { .. } => "thresholds",
+            Self::Rate { .. } => "rate",
             Self::DefaultPriority { .. } => "default_priority",
             Self::Enforce { .. } => "enforce",
         }
@@ -102,6 +111,7 @@ impl fmt::Display for Difference {
             }
             Self::Limit { from, to } => write!(f, "limit {from} -> {to}"),
             Self::Thresholds { from, to } => write!(f, "thresholds {} -> {}", Shares(from), Shares(to)),
+            Self::Rate { from, to } => write!(f, "rate {} -> {}", Burst(*from), Burst(*to)),
             Self::DefaultPriority { from, to } => write!(f, "default_priority {from} -> {to}"),
             Self::Enforce { from, to } => write!(f, "enforce {from} -> {to}"),
             Self::Classifier => f.write_str("classifier: changed"),
@@ -114,6 +124,18 @@ struct Inside(u32);
 impl fmt::Display for Inside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 > 0 { write!(f, ", with {} in flight", self.0) } else { Ok(()) }
+    }
+}
+
+/// A rate with its burst, or that there is none.
+struct Burst(Option<Rate>);
+
+impl fmt::Display for Burst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(rate) => write!(f, "{rate} (burst {})", rate.burst()),
+            None => f.write_str("none"),
+        }
     }
 }
 

@@ -321,6 +321,9 @@ impl Changes {
         if from.thresholds != to.thresholds {
             self.add(gate, Difference::Thresholds { from: from.thresholds, to: to.thresholds });
         }
+        if from.rate != to.rate {
+            self.add(gate, Difference::Rate { from: from.rate, to: to.rate });
+        }
         if from.default_priority != to.default_priority {
             let (from, to) = (from.default_priority, to.default_priority);
             self.add(gate, Difference::DefaultPriority { from, to });

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use crate::classifier::Classifier;
 use crate::gate::Gate;
 use crate::priority::{Priority, Threshold};
+use crate::rate::Per;
 use crate::reconfigure::Settings;
 
 /// A paragraph for each gate, and one for the classifier. A line that is worth a second look begins with `warning`.
@@ -21,7 +22,7 @@ pub(super) fn explain<'g>(gates: impl Iterator<Item = &'g Gate>, classifier: Opt
 
 fn explain_gate(to: &mut String, gate: &Gate) -> fmt::Result {
     let settings = gate.settings();
-    let Settings { limit, thresholds, default_priority, enforce } = settings;
+    let Settings { limit, thresholds, rate, default_priority, enforce } = settings;
     let at_limit = thresholds.at(limit);
     write!(to, "gate {}: at most {limit} at once", gate.name())?;
     let kept_out = Priority::ALL.into_iter().zip(at_limit).filter(|&(_, threshold)| threshold < limit);
@@ -33,12 +34,23 @@ fn explain_gate(to: &mut String, gate: &Gate) -> fmt::Result {
         }
     }
     writeln!(to)?;
+    if let Some(rate) = rate {
+        let unit = match rate.per() {
+            Per::Second => "second",
+            Per::Minute => "minute",
+            Per::Hour => "hour",
+        };
+        writeln!(to, "  at most {} a {unit}, plus a burst of {}", rate.count(), rate.burst())?;
+    }
     writeln!(to, "  requests that name no priority are {default_priority}")?;
     if gate.is_timed() {
         writeln!(to, "  how long permits are held is measured")?;
     }
     for warning in warnings(&settings) {
         writeln!(to, "  warning: {warning}")?;
+    }
+    if rate.is_some_and(|rate| rate.count() == 0) {
+        writeln!(to, "  warning: a rate of 0 admits its burst once, and then nothing")?;
     }
     if !enforce {
         writeln!(to, "  warning: dry run: nobody is turned away, and who would have been is counted")?;

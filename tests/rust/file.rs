@@ -133,12 +133,13 @@ fn everything_that_can_change_does_at_once_and_is_told() {
     let db = gates.gate("db").unwrap();
     let generation = db.stats().generation;
     let after = "[gates.db]\nlimit = 40\nthresholds = { sheddable_plus = { reserve = 4 } }\n\
-                 default_priority = 'sheddable'\nenforce = false\n";
+                 default_priority = 'sheddable'\nenforce = false\nrate = '150/min'\nburst = 10\n";
     assert_eq!(
         changes(&gates, after),
         [
             "gate db: limit 20 -> 40",
             "gate db: thresholds {sheddable = 0.5} -> {sheddable_plus = {reserve = 4}}",
+            "gate db: rate none -> 150/min (burst 10)",
             "gate db: default_priority critical -> sheddable",
             "gate db: enforce true -> false",
         ]
@@ -356,7 +357,7 @@ fn what_is_no_file_of_text_is_said_to_be_none() {
 fn a_file_is_explained() {
     let gates = gates(
         "[gates.db]\nlimit = 20\n[gates.small]\nlimit = 3\nenforce = false\ntiming = true\n\
-         [gates.shut]\nlimit = 0\n[gates.picky]\nlimit = 5\ndefault_priority = 'sheddable_plus'\n\
+         [gates.shut]\nlimit = 0\n[gates.picky]\nlimit = 5\ndefault_priority = 'sheddable_plus'\nrate = '150/min'\nburst = 10\n\
          thresholds = { critical = 1, sheddable_plus = { reserve = 1 }, sheddable = { reserve = 9 } }\n\
          [classifier]\n[[classifier.rules]]\nmatch = { method = ['GET', 'HEAD'], path = '/r/*' }\npriority = 'sheddable'\n",
     );
@@ -374,6 +375,7 @@ gate shut: at most 0 at once
   requests that name no priority are critical
   warning: a limit of 0 admits nothing
 gate picky: at most 5 at once; sheddable_plus while fewer than 4 are inside, sheddable never
+  at most 150 a minute, plus a burst of 10
   requests that name no priority are sheddable_plus
   warning: sheddable is never admitted: nothing of 5 is left for it
 classifier: the first rule that matches a request decides
