@@ -1,6 +1,7 @@
 //! Two pieces of code timed in turn, so that a drifting machine slows both, and the ratio of the two.
 
 pub mod foreign;
+pub mod rules;
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -44,6 +45,26 @@ pub fn compare(
     mut ours: impl FnMut(u64),
     mut peer: impl FnMut(u64),
 ) -> Figure {
+    sample(criterion, name, bar, |chunk| (time(&mut ours, chunk), time(&mut peer, chunk)))
+}
+
+/// Times `ours` against a microsecond for each iteration.
+pub fn against_a_microsecond(
+    criterion: &mut Criterion,
+    name: &'static str,
+    bar: Option<f64>,
+    mut ours: impl FnMut(u64),
+) -> Figure {
+    sample(criterion, name, bar, |chunk| (time(&mut ours, chunk), Duration::from_micros(chunk)))
+}
+
+/// Has both sides of a chunk timed, under criterion's sampling.
+fn sample(
+    criterion: &mut Criterion,
+    name: &'static str,
+    bar: Option<f64>,
+    mut both: impl FnMut(u64) -> (Duration, Duration),
+) -> Figure {
     let samples = RefCell::new(Vec::new());
     criterion.bench_function(name, |bencher| {
         bencher.iter_custom(|iterations| {
@@ -51,8 +72,9 @@ pub fn compare(
             let mut left = iterations;
             while left > 0 {
                 let chunk = left.min(CHUNK);
-                ours_time += time(&mut ours, chunk);
-                peer_time += time(&mut peer, chunk);
+                let (ours, peer) = both(chunk);
+                ours_time += ours;
+                peer_time += peer;
                 left -= chunk;
             }
             if iterations >= CHUNK {

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use criterion::Criterion;
-use tidegate::{Gate, Priority};
-use tidegate_benches::compare;
+use tidegate::{Classifier, Gate, Priority};
 use tidegate_benches::foreign::Pairs;
+use tidegate_benches::rules::{self, MISSED};
+use tidegate_benches::{against_a_microsecond, compare};
 use tokio::sync::Semaphore;
 
 const LIMIT: u32 = 20;
@@ -53,6 +54,14 @@ fn main() {
         ),
         compare(&mut criterion, "rust.reject_vs_pair", Some(0.8), |n| rejects(&full, n), |n| pairs(&gate, n)),
     ];
+    let classifier = rules::fifty();
+    assert_eq!(rules::classify(&classifier, &MISSED), None, "every rule is tried");
+    figures.push(against_a_microsecond(
+        &mut criterion,
+        "rust.classify_50_rules_vs_microsecond",
+        Some(1.0),
+        |n| classifications(&classifier, n),
+    ));
     let (c, cpp) = (Pairs::load("TIDEGATE_BENCH_C"), Pairs::load("TIDEGATE_BENCH_CPP"));
     if let Some(c) = &c {
         let rust = |n| pairs(&gate, n);
@@ -91,6 +100,12 @@ fn bare_atomics(word: &AtomicU64, n: u64) {
 fn tokio_pairs(semaphore: &Semaphore, n: u64) {
     for _ in 0..n {
         drop(black_box(semaphore.try_acquire()));
+    }
+}
+
+fn classifications(classifier: &Classifier, n: u64) {
+    for _ in 0..n {
+        black_box(rules::classify(classifier, black_box(&MISSED)));
     }
 }
 

@@ -6,9 +6,10 @@
 mod pattern;
 mod rule;
 
+use std::collections::HashMap;
 use std::fmt;
 
-use self::pattern::{AnyOf, check_size};
+use self::pattern::{AnyOf, Pairs, check_size};
 pub use self::rule::{Match, Rule};
 use crate::error::ConfigError;
 use crate::priority::Priority;
@@ -53,6 +54,8 @@ pub struct Classifier {
 struct Condition {
     attribute: usize,
     patterns: AnyOf,
+    /// A bit of its own where several rules have it, so that it is looked at once; else none.
+    shared: u64,
 }
 
 impl Classifier {
@@ -68,18 +71,23 @@ impl Classifier {
         let rules: Box<[Rule]> = rules.into_iter().collect();
         check_size("the number of rules", 0, MAX_RULES, rules.len())?;
         let mut attributes: Vec<Box<str>> = Vec::new();
-        let mut condition = |(name, patterns): &(Box<str>, AnyOf)| {
-            let attribute = attributes.iter().position(|known| known == name).unwrap_or_else(|| {
-                attributes.push(name.clone());
-                attributes.len() - 1
-            });
-            Condition { attribute, patterns: patterns.clone() }
-        };
-        let conditions = rules
-            .iter()
-            .map(|rule| rule.matching().attributes().iter().map(&mut condition).collect())
-            .collect();
+        let mut uses: HashMap<&(Box<str>, AnyOf), u32> = HashMap::new();
+        for named in rules.iter().flat_map(|rule| rule.matching().attributes()) {
+            if !attributes.contains(&named.0) {
+                attributes.push(named.0.clone());
+            }
+            *uses.entry(named).or_default() += 1;
+        }
         check_size("the number of attributes that rules ask for", 0, MAX_ATTRIBUTES, attributes.len())?;
+        uses.retain(|_, count| *count > 1);
+        let bits: HashMap<_, u64> = uses.into_keys().zip((0..u64::BITS).map(|bit| 1 << bit)).collect();
+        let condition = |named: &(Box<str>, AnyOf)| Condition {
+            attribute: attributes.iter().position(|known| *known == named.0).unwrap_or_default(),
+            patterns: named.1.clone(),
+            shared: bits.get(named).copied().unwrap_or_default(),
+        };
+        let conditions =
+            rules.iter().map(|rule| rule.matching().attributes().iter().map(condition).collect()).collect();
         Ok(Self { rules, default, attributes: attributes.into(), conditions })
     }
 
@@ -151,11 +159,21 @@ impl Classifier {
 
     #[inline]
     fn first_match<V: AsRef<str>>(&self, mut lookup: impl FnMut(usize) -> Option<V>) -> Option<usize> {
-        let mut values: [Option<Option<V>>; MAX_ATTRIBUTES] = [const { None }; MAX_ATTRIBUTES];
+        let mut values = [const { None }; MAX_ATTRIBUTES];
+        let (mut seen, mut held) = (0, 0); // of the conditions that are shared
         self.conditions.iter().position(|conditions| {
-            conditions.iter().all(|Condition { attribute, patterns }| {
-                let value = values[*attribute].get_or_insert_with(|| lookup(*attribute));
-                value.as_ref().is_some_and(|value| patterns.matches(value.as_ref()))
+            conditions.iter().all(|Condition { attribute, patterns, shared }| {
+                if seen & shared != 0 {
+                    return held & shared != 0;
+                }
+                let value = values[*attribute].get_or_insert_with(|| {
+                    lookup(*attribute).map(|value| (Pairs::of_value(value.as_ref()), value))
+                });
+                let holds =
+                    value.as_ref().is_some_and(|(pairs, value)| patterns.matches(value.as_ref(), *pairs));
+                seen |= shared;
+                held |= if holds { *shared } else { 0 };
+                holds
             })
         })
     }

@@ -94,11 +94,16 @@ impl<'d> Table<'d> {
 
     /// Notes that it has `key`, where it has it, which then is no key that it takes.
     pub(crate) fn refuse_key(&self, key: &'d str, message: impl Display) {
-        if self.entries.contains_key(key)
+        if self.has(key)
             && let Some(value) = self.value(key)
         {
             value.refuse(message);
         }
+    }
+
+    /// Whether there is something at `key`.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
     }
 
     /// What `key` has, if anything.
@@ -123,7 +128,7 @@ impl<'d> Table<'d> {
         key: &'d str,
         rule: impl FnOnce(&Value<'d>) -> Result<T, E>,
     ) -> Option<T> {
-        if !self.entries.contains_key(key) {
+        if !self.has(key) {
             self.refuse(format_args!("{key} is missing"));
         }
         self.read(key, rule)

@@ -3,8 +3,7 @@
 use crate::classifier::Classifier;
 use crate::config::check_name;
 use crate::document::{self, FileError, Problem, Table, Value};
-use crate::file::GateTable;
-use crate::file::classifier::classifier;
+use crate::file::{GateTable, classifier};
 use crate::gate::Gate;
 
 /// Keys that gates will have in later versions. Without them they would be other gates than the file means.

@@ -13,5 +13,6 @@ mod read;
 mod words;
 
 pub use change::{Change, Difference};
+pub(crate) use classifier::classifier;
 pub(crate) use gate::GateTable;
 pub use gates::Gates;
