@@ -73,6 +73,9 @@ pub enum Difference {
 }
 
 impl Difference {
+    /// The cause of a changed limit, in its [history](crate::Gate::limit_history).
+    pub const CAUSE: &str = "reload";
+
     /// The key of the file that it is about: `"limit"`; of the gate or the classifier as a whole, `""`.
     #[must_use]
     pub fn key(&self) -> &'static str {

@@ -18,9 +18,6 @@ use crate::gate::Gate;
 use crate::priority::Priority;
 use crate::sync::Mutex;
 
-/// The cause of limit changes, in their history.
-const CAUSE: &str = "reload";
-
 type Prepare = dyn Fn(GateBuilder) -> GateBuilder + Send + Sync;
 
 /// The gates that a file has, by name, and its classifier.
@@ -309,7 +306,7 @@ impl Changes {
     fn follow(&mut self, entry: &Entry, named: &NamedGate) {
         let gate = &entry.gate;
         let to = named.table.settings();
-        let from = gate.configure(to, CAUSE);
+        let from = gate.configure(to, Difference::CAUSE);
         if !entry.listed {
             let opened = gate.reinstate();
             let reopened = Difference::Reopened { in_flight: gate.in_flight() };

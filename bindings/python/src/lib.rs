@@ -6,11 +6,13 @@
 
 mod admission;
 mod arguments;
+mod change;
 mod clock;
 mod context;
 mod door;
 mod event;
 mod gate;
+mod gates;
 mod hold;
 mod hooks;
 mod names;
@@ -30,6 +32,8 @@ mod _native {
     #[pymodule_export]
     use super::admission::Admission;
     #[pymodule_export]
+    use super::change::Change;
+    #[pymodule_export]
     use super::clock::ManualClock;
     #[pymodule_export]
     use super::context::{priority_from, read_priority_from};
@@ -37,6 +41,8 @@ mod _native {
     use super::event::Event;
     #[pymodule_export]
     use super::gate::Gate;
+    #[pymodule_export]
+    use super::gates::{Gates, load};
     #[pymodule_export]
     use super::hold::Hold;
     #[pymodule_export]
