@@ -80,8 +80,6 @@ pub(crate) enum Entry {
 impl Inner {
     pub(crate) fn new(config: GateBuilder, control: Control) -> Result<Self, ConfigError> {
         let state = memory(&config)?;
-        state.config.store_thresholds(control.thresholds.at(control.limit));
-        state.config.store_default_priority(control.default_priority);
         if !config.enforce {
             state.config.raise(Flags::DRY_RUN_ON);
         }
@@ -90,8 +88,10 @@ impl Inner {
         }
         if let Some(rate) = control.rate {
             state.rate.start(Settings::of(rate));
-            state.config.raise(Flags::RATED);
+            state.config.raise(Flags::RATED_ON);
         }
+        control.store_thresholds(&state.config);
+        state.config.store_default_priority(control.default_priority);
         Ok(Self {
             word: Word::Local,
             state,
@@ -121,34 +121,25 @@ impl Inner {
             self.state.config.raise(Flags::BARE);
         }
         let since_ns = self.now_if_timing();
-        let (taken, over) = match self.decide(priority, fallback, weight, since_ns) {
+        let (taken, over) = match self.decide(priority, weight) {
             Ok(taken) => {
                 self.count_admitted(priority, fallback, weight, since_ns);
                 (taken, false)
             }
-            Err(shed) => (self.refuse(shed, entry)?, true),
+            Err(shed) => self.refuse(shed, fallback, entry, since_ns)?,
         };
         Ok(Ticket::new(taken, priority, over, fork::epoch(), since_ns))
     }
 
     /// The loop of `word`'s text: what the decision rests on is read after the word.
     #[inline(always)]
-    fn decide(
-        &self,
-        priority: Priority,
-        fallback: Fallback,
-        weight: u32,
-        since_ns: u64,
-    ) -> Result<Taken, Shed> {
+    fn decide(&self, priority: Priority, weight: u32) -> Result<Taken, Shed> {
         let state = &*self.state;
         let mut view = self.word.view(state);
         loop {
-            let threshold = state.config.threshold(priority.level());
+            let threshold = state.config.short_threshold(priority.level());
             if view.closed() || !view.fits(weight, threshold) {
                 return Err(self.shed(view, priority, weight));
-            }
-            if state.config.flags().has(Flags::RATED) {
-                return self.decide_rated(priority, fallback, weight, since_ns);
             }
             match self.word.try_take(state, view, weight) {
                 Ok(taken) => {
@@ -185,12 +176,45 @@ impl Inner {
         }
     }
 
-    /// A refusal is counted; in dry run it is let in. A closed gate is closed in dry run too: closing
-    /// is about the gate's life, not about load.
+    /// A refusal is counted, unless there is another way in: what was taken by it, and whether dry run let
+    /// it in.
     #[inline(always)]
-    fn refuse(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
+    fn refuse(
+        &self,
+        shed: Shed,
+        fallback: Fallback,
+        entry: Entry,
+        since_ns: u64,
+    ) -> Result<(Taken, bool), Shed> {
+        fence(Ordering::Acquire); // see `store_thresholds`
+        if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::ANOTHER_WAY) {
+            return self.admit_otherwise(shed, fallback, entry, since_ns);
+        }
+        self.count(Counter::Shed(shed.priority, shed.reason));
+        Err(shed)
+    }
+
+    /// By the rate, and by dry run. A closed gate is closed in dry run too: closing is about the gate's life,
+    /// not about load.
+    #[inline(never)]
+    fn admit_otherwise(
+        &self,
+        mut shed: Shed,
+        fallback: Fallback,
+        entry: Entry,
+        since_ns: u64,
+    ) -> Result<(Taken, bool), Shed> {
+        if self.state.config.flags().has(Flags::RATED_SEEN) {
+            match self.decide_rated(shed.priority, fallback, shed.weight, since_ns) {
+                Ok(taken) => {
+                    self.count_admitted(shed.priority, fallback, shed.weight, since_ns);
+                    return Ok((taken, false));
+                }
+                Err(decided) => shed = decided,
+            }
+        }
         if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
-            return self.refuse_in_dry_run(shed, entry);
+            return self.refuse_in_dry_run(shed, entry).map(|taken| (taken, true));
         }
         self.count(Counter::Shed(shed.priority, shed.reason));
         Err(shed)
@@ -476,7 +500,7 @@ impl Inner {
     /// In the child: an empty gate with the configuration that it had at the fork.
     pub(crate) fn start_anew(&self, control: Control) {
         self.state.leave_to_parent();
-        self.state.config.store_thresholds(control.thresholds.at(control.limit));
+        control.store_thresholds(&self.state.config);
         self.state.config.store_default_priority(control.default_priority);
         if let Some((word, flags)) = control.at_fork {
             self.state.config.restore(flags);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::error::{ConfigError, MAX_LIMIT};
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
-use crate::state::Flags;
+use crate::state::{Config, Flags};
 use crate::word::View;
 
 /// Limit changes that are remembered.
@@ -46,6 +46,11 @@ impl Control {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
         Ok(Self { limit, thresholds, default_priority, rate: None, history: VecDeque::new(), at_fork: None })
+    }
+
+    /// Stores what admissions rest on. A rate closes the short way in.
+    pub(crate) fn store_thresholds(&self, config: &Config) {
+        config.store_thresholds(self.thresholds.at(self.limit), self.rate.is_none());
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {

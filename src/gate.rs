@@ -185,7 +185,7 @@ impl Gate {
         let mut control = inner.cold().control.lock();
         let change = control.set_limit(limit, cause, now_ns);
         inner.state.causes.count(cause);
-        inner.state.config.store_thresholds(control.thresholds.at(limit));
+        control.store_thresholds(&inner.state.config);
         inner.word.publish(&inner.state);
         Ok(change)
     }
@@ -200,7 +200,7 @@ impl Gate {
         thresholds.validate(control.limit)?;
         control.thresholds = thresholds;
         let at_limit = thresholds.at(control.limit);
-        inner.state.config.store_thresholds(at_limit);
+        control.store_thresholds(&inner.state.config);
         inner.word.publish(&inner.state);
         Ok(at_limit)
     }
@@ -220,6 +220,7 @@ impl Gate {
         let now_ns = inner.clock.now_ns(); // as in `set_limit`
         let mut control = inner.cold().control.lock();
         inner.store_rate(&mut control, rate.into(), now_ns);
+        control.store_thresholds(&inner.state.config);
         inner.word.publish(&inner.state);
     }
 

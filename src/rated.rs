@@ -5,7 +5,9 @@
 //! and the swap; what was taken of the word is then put back as by a release, and only the refusal is
 //! counted. Until then a third may be told that the gate is full.
 //!
-//! Apart from `admission`, so that a gate without a rate pays for one look at a flag.
+//! A gate without a rate pays nothing: where there is one the short way in is closed by thresholds of 0, and who
+//! does not get in there looks for another (`admission`). Which of the two was found is settled by the word's
+//! generation, like any configuration.
 
 use crate::admission::Inner;
 use crate::control::Control;
@@ -18,7 +20,6 @@ use crate::word::{Taken, View};
 
 impl Inner {
     /// As `decide`, with the rate. The clock is read once, before any swap.
-    #[inline(never)] // a gate without a rate stays small
     pub(crate) fn decide_rated(
         &self,
         priority: Priority,
@@ -83,14 +84,14 @@ impl Inner {
         }
     }
 
-    /// Stores the rate, with the control lock held, for whoever then publishes it. What is used of the burst stays so from one rate to
+    /// Takes a rate over, with the control lock held, for whoever then stores the thresholds and publishes. What is used of the burst stays so from one rate to
     /// another; where there was none nothing was counted, and the burst is full.
     pub(crate) fn store_rate(&self, control: &mut Control, rate: Option<Rate>, now_ns: u64) {
         let state = &*self.state;
         match rate {
             Some(rate) => {
                 state.rate.set(Settings::of(rate), now_ns, control.rate.is_some());
-                state.config.raise(Flags::RATED);
+                state.config.raise(Flags::RATED_ON);
             }
             None => state.config.lower(Flags::RATED),
         }

@@ -75,14 +75,14 @@ mod settings {
             }
             control.thresholds = to.thresholds;
             control.default_priority = to.default_priority;
-            config.store_thresholds(to.thresholds.at(to.limit));
-            config.store_default_priority(to.default_priority);
             if before.rate != to.rate {
                 inner.store_rate(&mut control, to.rate, now_ns);
             }
             if before.enforce != to.enforce {
                 inner.store_enforce(to.enforce);
             }
+            config.store_default_priority(to.default_priority);
+            control.store_thresholds(config);
             inner.word.publish(&inner.state);
             before
         }

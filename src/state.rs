@@ -39,6 +39,8 @@ pub(crate) struct Hot {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Config {
+    /// The thresholds of the short way in; 0 where there is more to decide than whether there is room.
+    short: [AtomicU32; PRIORITIES],
     thresholds: [AtomicU32; PRIORITIES],
     flags: AtomicU32,
     /// The level of the priority of requests that name none.
@@ -63,12 +65,18 @@ impl Flags {
     pub(crate) const CHECKED: Self = Self(1 << 3);
     /// There is a rate.
     pub(crate) const RATED: Self = Self(1 << 4);
+    /// There was one at some time: the short way in may have been closed for it.
+    pub(crate) const RATED_SEEN: Self = Self(1 << 5);
+    /// What setting a rate raises.
+    pub(crate) const RATED_ON: Self = Self(Self::RATED.0 | Self::RATED_SEEN.0);
+    /// Whether who does not get in by the short way may get in by another.
+    pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
     /// Its owner closed it, for good.
-    pub(crate) const ENDED: Self = Self(1 << 5);
+    pub(crate) const ENDED: Self = Self(1 << 6);
     /// The file that it is from has it no more: closed until the file has it again.
-    pub(crate) const WITHDRAWN: Self = Self(1 << 6);
+    pub(crate) const WITHDRAWN: Self = Self(1 << 7);
 
     #[inline]
     pub(crate) fn has(self, other: Self) -> bool {
@@ -88,9 +96,17 @@ impl Config {
         self.thresholds[level].load(Ordering::Relaxed)
     }
 
-    pub(crate) fn store_thresholds(&self, thresholds: [u32; PRIORITIES]) {
-        for (cell, threshold) in self.thresholds.iter().zip(thresholds) {
+    #[inline]
+    pub(crate) fn short_threshold(&self, level: usize) -> u32 {
+        self.short[level].load(Ordering::Relaxed)
+    }
+
+    /// Whether the short way in is open is stored last: who finds it closed, and has passed a fence, finds the flag
+    /// that says why.
+    pub(crate) fn store_thresholds(&self, thresholds: [u32; PRIORITIES], short_way: bool) {
+        for ((cell, short), threshold) in self.thresholds.iter().zip(&self.short).zip(thresholds) {
             cell.store(threshold, Ordering::Relaxed);
+            short.store(if short_way { threshold } else { 0 }, Ordering::Release);
         }
     }
 
@@ -161,6 +177,7 @@ impl GateState {
         Self {
             hot: CachePadded::new(Hot { word: AtomicU64::new(0), high_water: AtomicU32::new(0) }),
             config: CachePadded::new(Config {
+                short: std::array::from_fn(|_| AtomicU32::new(0)),
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
                 default_priority: AtomicU32::new(0),

@@ -72,7 +72,9 @@ impl Change {
             if now { to } else { from }
         }
         Ok(match self.core.difference {
-            Difference::Limit { from, to } => Some(pick(now, from, to).into_pyobject(py)?.into_any().unbind()),
+            Difference::Limit { from, to } => {
+                Some(pick(now, from, to).into_pyobject(py)?.into_any().unbind())
+            }
             Difference::Thresholds { from, to } => Some(thresholds(py, pick(now, from, to))?),
             Difference::Rate { from, to } => pick(now, from, to).map(|to| rate(py, to)).transpose()?,
             Difference::DefaultPriority { from, to } => Some(names::priority(py, pick(now, from, to))?),

@@ -71,7 +71,10 @@ fn made(
     py: Python<'_>,
     outcomes: Option<&Bound<'_, PyAny>>,
     clock: Option<&Bound<'_, ManualClock>>,
-    make: impl FnOnce(Box<dyn Fn(tidegate::GateBuilder) -> tidegate::GateBuilder + Send + Sync>) -> Result<tidegate::Gates, FileError> + Send,
+    make: impl FnOnce(
+        Box<dyn Fn(tidegate::GateBuilder) -> tidegate::GateBuilder + Send + Sync>,
+    ) -> Result<tidegate::Gates, FileError>
+    + Send,
 ) -> PyResult<Gates> {
     let clock = clock.map(|clock| clock.get().core.clone());
     let directory = arguments::metrics_directory(py)?;
@@ -341,7 +344,8 @@ impl Gates {
                 told
             }
             Reopened { .. } | StaysClosed => {
-                if let Some(waiting) = draining.call_method1("pop", (name, py.None()))?.extract::<Option<u64>>()?
+                if let Some(waiting) =
+                    draining.call_method1("pop", (name, py.None()))?.extract::<Option<u64>>()?
                     && matches!(change.difference, Reopened { .. })
                 {
                     door.get().core.forget_drained(DrainId::from_u64(waiting));
