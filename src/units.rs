@@ -1,5 +1,7 @@
 //! Times as people write them: `"1.5s"`. Pure.
 
+#![cfg_attr(not(feature = "sim"), allow(dead_code))] // only scenarios have times, so far
+
 use std::time::Duration;
 
 use crate::rate::Per;

@@ -72,8 +72,8 @@ fn gate(name: &str, table: &Table<'_>, live: Option<Gate>) -> Option<NamedGate> 
     if let Some(live) = live {
         refuse_other_timing(table, &live);
     }
-    let (line, key) = (table.line(), table.key().to_owned());
-    Some(NamedGate { name: name.to_owned(), table: GateTable::read(table)?, line, key })
+    let read = GateTable::read(table)?;
+    Some(NamedGate { name: name.to_owned(), table: read, line: table.line(), key: table.key().to_owned() })
 }
 
 fn refuse_other_timing(table: &Table<'_>, live: &Gate) {

@@ -10,9 +10,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tidegate.cli import demo
+from tidegate.cli import check, demo
 
-_COMMANDS = {"demo": demo}
+_COMMANDS = {"check": check, "demo": demo}
 _INTERRUPTED = 130
 
 
