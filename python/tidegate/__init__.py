@@ -22,7 +22,9 @@ from tidegate._names import EventKind, Outcome, Priority, Reason
 from tidegate._native import (
     Admission,
     Change,
+    Classifier,
     Event,
+    Explanation,
     Gate,
     Gates,
     LimitChange,
@@ -40,9 +42,11 @@ __version__ = "0.1.0"
 __all__ = [
     "Admission",
     "Change",
+    "Classifier",
     "ConfigError",
     "Event",
     "EventKind",
+    "Explanation",
     "Gate",
     "Gates",
     "LimitChange",

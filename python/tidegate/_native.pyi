@@ -6,12 +6,14 @@ from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol, Self, SupportsIndex, TypeVar, final, overload, type_check_only
 
 from tidegate._names import EventKind, Outcome, Priority, Reason
-from tidegate._types import EventKindLike, MappingOf, OutcomeLike, Outcomes, PriorityLike, Thresholds
+from tidegate._types import EventKindLike, Match, MappingOf, OutcomeLike, Outcomes, PriorityLike, Thresholds
 
 __all__ = [
     "Admission",
     "Change",
+    "Classifier",
     "Event",
+    "Explanation",
     "Gate",
     "GateSum",
     "Gates",
@@ -270,6 +272,33 @@ class Stats:
     @property
     def occupancy(self) -> float | None: ...
     def latency(self, q: float, priority: PriorityLike) -> float | None: ...
+
+@final
+class Classifier:
+    def __new__(
+        cls,
+        rules: Iterable[Mapping[str, Any]] = (),
+        *,
+        default: PriorityLike | None = None,
+        essential: Iterable[Match] | None = None,
+    ) -> Self: ...
+    def classify(self, attributes: Mapping[str, str | None]) -> Priority | None: ...
+    def explain(self, attributes: Mapping[str, str | None]) -> Explanation: ...
+    @property
+    def attributes(self) -> tuple[str, ...]: ...
+    @property
+    def default(self) -> Priority | None: ...
+
+@final
+class Explanation:
+    @property
+    def priority(self) -> Priority | None: ...
+    @property
+    def rule(self) -> int | None: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def text(self) -> str | None: ...
 
 @final
 class Event:

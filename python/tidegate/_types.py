@@ -1,7 +1,7 @@
 """Types of arguments, for type checkers: nothing imports this at run time."""
 
-from collections.abc import Iterable
-from typing import Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from tidegate._names import EventKind, Outcome, Priority
 
@@ -42,3 +42,5 @@ class MappingOf(Protocol[_Key, _Value]):
 
 Thresholds: TypeAlias = MappingOf[PriorityLike, float | Reserve]
 Outcomes: TypeAlias = MappingOf[type[BaseException], OutcomeLike]
+
+Match: TypeAlias = Mapping[str, "str | Iterable[str] | Mapping[str, Any]"]

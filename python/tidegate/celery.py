@@ -25,8 +25,9 @@ from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed
 from tidegate._held import joined
 from tidegate._names import Outcome, Priority, Reason
-from tidegate._native import Gate, Hold, priority_from
+from tidegate._native import Classifier, Gate, Gates, Hold, priority_from
 from tidegate.edge import Entry, shed_in
+from tidegate.priorities import classified, sent_priority
 
 __all__ = ["PRIORITY_HEADER", "GatedTask"]
 
@@ -53,7 +54,10 @@ class GatedTask(_Task):
 
     Attributes:
         gate: The gate; None for none.
-        gate_priority: The priority, where the message names none; None leaves it to the gate's default.
+        gate_priority: The priority, where the message names none; None leaves it to the gate's default. Or a
+            Classifier, whose rules may name "task" (the task's name), "routing_key" (the queue, unless it was
+            sent through an exchange of your own) and "header.NAME" (one of the message's that is a text). Or
+            Gates, whose file has such rules.
         gate_weight: How much of the limit a task takes.
         priority_header: The header of a message that names its priority, as in
             ``task.apply_async(headers={"tidegate-priority": "sheddable"})``; None to believe none. What is no
@@ -69,7 +73,7 @@ class GatedTask(_Task):
     """
 
     gate: ClassVar[Gate | None] = None
-    gate_priority: ClassVar[Priority | str | None] = None
+    gate_priority: ClassVar[Priority | str | Classifier | Gates | None] = None
     gate_weight: ClassVar[int] = 1
     priority_header: ClassVar[str | None] = PRIORITY_HEADER
     on_shed: ClassVar[OnShed] = "retry"
@@ -82,8 +86,7 @@ class GatedTask(_Task):
             raise ConfigError(
                 f"priority is the broker's and a number, got {cls.priority!r}: Tidegate's is gate_priority"
             )
-        if cls.gate_priority is not None:
-            priority_from(cls.gate_priority)
+        _decider(cls.gate_priority)
         if cls.on_shed not in get_args(OnShed):
             raise ConfigError(f"on_shed must be 'retry', 'reject' or 'ignore', got {cls.on_shed!r}")
 
@@ -116,14 +119,10 @@ class GatedTask(_Task):
         return result
 
     def _priority(self) -> Priority | None:
-        headers: dict[str, Any] = self.request.headers or {}
-        named = headers.get(self.priority_header) if self.priority_header else None
-        if named is None:
-            return None if self.gate_priority is None else priority_from(self.gate_priority)
-        try:
-            return priority_from(named)
-        except (ConfigError, TypeError):
-            return Priority.SHEDDABLE
+        named = _headers(self).get(self.priority_header) if self.priority_header else None
+        if named is not None:
+            return sent_priority(named if isinstance(named, str) else "")
+        return _decider(self.gate_priority)(self)
 
     def _put_off(self, shed: Shed) -> NoReturn:
         if self.on_shed == "ignore":
@@ -133,6 +132,34 @@ class GatedTask(_Task):
         if _hopeless(shed):
             raise shed
         raise self.retry(exc=shed, countdown=countdown(shed, self.request.retries))
+
+
+def _headers(task: GatedTask) -> dict[str, Any]:
+    headers: dict[str, Any] | None = task.request.headers
+    return headers or {}
+
+
+def _header(task: GatedTask, wanted: str) -> str | None:
+    found = (value for name, value in _headers(task).items() if name.lower() == wanted)
+    return next((value for value in found if isinstance(value, str)), None)
+
+
+def _routing_key(task: GatedTask) -> str | None:
+    delivery: dict[str, Any] = task.request.delivery_info or {}
+    return delivery.get("routing_key")
+
+
+_OF_A_TASK: dict[str, Callable[[GatedTask], str | None]] = {
+    "task": lambda task: task.name,
+    "routing_key": _routing_key,
+}
+
+
+def _decider(source: Priority | str | Classifier | Gates | None) -> Callable[[GatedTask], Priority | None]:
+    if isinstance(source, Classifier | Gates):
+        return classified(source, _OF_A_TASK, _header)
+    fixed = None if source is None else priority_from(source)
+    return lambda _task: fixed
 
 
 def countdown(shed: Shed, retries: int) -> float:

@@ -34,6 +34,7 @@ import grpc.aio
 
 from tidegate._errors import ConfigError, Shed
 from tidegate._names import Outcome, Reason
+from tidegate._native import Classifier
 from tidegate.edge import HEALTH_LIMIT, Edge, PrioritySource, Request, TrustedHeader, shed_in
 
 if TYPE_CHECKING:
@@ -81,21 +82,23 @@ class GateInterceptor(grpc.ServerInterceptor):
         gate: The gate. Its limit holds for this process, and should exceed the server's threads by what may
             wait for them.
         **options: As every edge has them (see ``tidegate.edge.Edge``), for methods in place of paths.
-            ``priority``: a mapping has patterns such as "/shop.Orders/*"; a `TrustedHeader` names a metadata
-            key; a function gets the ``HandlerCallDetails``. ``health_methods``: methods that do not ask the
+            ``priority``: a mapping has patterns such as "/shop.Orders/*"; a `Classifier` finds the method as
+            ``path`` and metadata as ``header.NAME``; a `TrustedHeader` names a metadata key; a function gets
+            the ``HandlerCallDetails``. ``health_methods``: methods that do not ask the
             gate. A ``Watch`` of the health service passes and holds nothing.
 
     Raises:
-        ConfigError: An option breaks its rule; or a `TrustedHeader` believes some proxies only: who is
-            connected cannot be told before the handler runs. Say "*" where only the proxy gets here.
+        ConfigError: An option breaks its rule; or a rule names ``client`` or a `TrustedHeader` some proxies
+            only: who is connected cannot be told before the handler runs. Say "*" where only the proxy gets
+            here.
         TypeError: An option has the wrong type.
     """
 
     def __init__(self, gate: Gate, **options: Unpack[InterceptorOptions]) -> None:
         if _looks_at_peers(options.get("priority")):
             raise ConfigError(
-                "proxies of a TrustedHeader must be '*' on a synchronous server, which does not tell its "
-                "interceptors who is connected"
+                "a synchronous server does not tell its interceptors who is connected: proxies of a "
+                "TrustedHeader must be '*', and rules may not name client"
             )
         self._edge = _edge(gate, options)
         self._health_methods = frozenset(options.get("health_methods", HEALTH_METHODS))
@@ -208,6 +211,8 @@ def _looks_at_peers(source: PrioritySource | None) -> bool:
     if isinstance(source, TrustedHeader):
         anybody = Request("POST", "/", header=_critical, client=_UNTOLD_PEER, native=None)
         return source.value(anybody) is None
+    if isinstance(source, Classifier):
+        return "client" in source.attributes
     return isinstance(source, Sequence) and not isinstance(source, str) and any(map(_looks_at_peers, source))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tidegate._errors import ConfigError
 from tidegate._names import Priority
-from tidegate._native import priority_from
+from tidegate._native import Classifier, Gates, priority_from
 
 
 class Request(NamedTuple):
@@ -83,7 +84,8 @@ class TrustedHeader:
 
 PriorityOf: TypeAlias = Callable[[Any], "Priority | str | None"]
 PrioritySource: TypeAlias = (
-    "Priority | str | Mapping[str, Priority | str] | TrustedHeader | PriorityOf | Sequence[PrioritySource]"
+    "Priority | str | Mapping[str, Priority | str] | Classifier | Gates | TrustedHeader | PriorityOf"
+    " | Sequence[PrioritySource]"
 )
 Decide: TypeAlias = Callable[[Request], Priority | None]
 
@@ -100,25 +102,27 @@ def priority_source(source: PrioritySource | None) -> Decide:
     if isinstance(source, str):
         fixed = priority_from(source)
         return lambda _request: fixed
+    if isinstance(source, Classifier | Gates):  # the latter is a mapping, too
+        return _by_rules(source)
     if isinstance(source, Mapping):
-        return _by_route(source)  # pyright: ignore[reportUnknownArgumentType]
+        return _by_rules(_of_routes(source))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(source, TrustedHeader):
-        return lambda request: _of_a_name(source.value(request))
+        return lambda request: sent_priority(source.value(request))
     if callable(source):
         if inspect.iscoroutinefunction(source):
             raise TypeError(
                 f"a function for priority must not be async: the gate is asked at once; got {source!r}"
             )
-        return lambda request: _of_a_name(source(request.native))
+        return lambda request: sent_priority(source(request.native))
     if isinstance(source, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return _first_of([priority_source(each) for each in source])
     raise TypeError(
-        "priority must be a priority, a mapping of routes, a TrustedHeader, a function, or a sequence of "
-        f"these, got {source!r}"
+        "priority must be a priority, a mapping of routes, a Classifier, Gates, a TrustedHeader, a function, or a "
+        f"sequence of these, got {source!r}"
     )
 
 
-def _of_a_name(name: Priority | str | None) -> Priority | None:
+def sent_priority(name: Priority | str | None) -> Priority | None:
     """The priority of this name. What is none was sent by a client, and is nobody's privilege."""
     if name is None:
         return None
@@ -139,28 +143,92 @@ def _first_of(sources: Sequence[Decide]) -> Decide:
     return decide
 
 
-def _by_route(routes: Mapping[str, Priority | str]) -> Decide:
-    rules = [(*_pattern(route), priority_from(priority)) for route, priority in routes.items()]
+# --- rules ----------------------------------------------------------------------------------------
 
-    def decide(request: Request) -> Priority | None:
-        for method, path, priority in rules:
-            if method in (None, request.method) and path.fullmatch(request.path):
-                return priority
-        return None
+_Asker = TypeVar("_Asker")
+_Look: TypeAlias = Callable[[_Asker], str | None]
+
+
+def classified(
+    source: Classifier | Gates,
+    known: Mapping[str, _Look[_Asker]],
+    header: Callable[[_Asker, str], str | None],
+) -> Callable[[_Asker], Priority | None]:
+    """A function from whoever asks to a priority, by rules.
+
+    Args:
+        source: The rules, or gates whose file has them: then those that it has at the time. Only what they name is
+            looked for. The rules of a file may be for others, too: what cannot be looked for does not match.
+        known: The attributes that can be looked for, and how.
+        header: How "header.NAME" can, by the name in lower case.
+
+    Raises:
+        ConfigError: A rule of a classifier names what cannot be looked for, and so would never match.
+    """
+    if isinstance(source, Classifier):
+        return _decider(source, [(name, _look(name, known, header)) for name in source.attributes])
+    kept: tuple[Classifier | None, Callable[[_Asker], Priority | None]] = (None, lambda _asker: None)
+
+    def decide(asker: _Asker) -> Priority | None:
+        nonlocal kept
+        current = source.classifier
+        classifier, by = kept
+        if current is not classifier:
+            by = _decider(current, _looks(current, known, header)) if current else lambda _asker: None
+            kept = current, by
+        return by(asker)
 
     return decide
 
 
-def _pattern(route: str) -> tuple[str | None, re.Pattern[str]]:
-    """Method and path of "GET /reports/*", or the path of "/reports/*". ``*`` stands for any characters."""
+def _decider(
+    classifier: Classifier, looks: Iterable[tuple[str, _Look[_Asker]]]
+) -> Callable[[_Asker], Priority | None]:
+    looks = list(looks)
+    return lambda asker: classifier.classify({name: look(asker) for name, look in looks})
+
+
+def _looks(
+    classifier: Classifier, known: Mapping[str, _Look[_Asker]], header: Callable[[_Asker, str], str | None]
+) -> Iterable[tuple[str, _Look[_Asker]]]:
+    for name in classifier.attributes:
+        with suppress(ConfigError):
+            yield name, _look(name, known, header)
+
+
+def _look(
+    name: str, known: Mapping[str, _Look[_Asker]], header: Callable[[_Asker, str], str | None]
+) -> _Look[_Asker]:
+    if name in known:
+        return known[name]
+    kind, _, rest = name.partition(".")
+    if kind == "header" and _HEADER_NAME.fullmatch(rest):
+        return lambda asker: header(asker, rest)
+    raise ConfigError(f"a rule here may name {', '.join(known)} and header.NAME, got {name!r}")
+
+
+_OF_A_REQUEST: dict[str, _Look[Request]] = {
+    "method": lambda request: request.method,
+    "path": lambda request: request.path,
+    "client": lambda request: request.client or None,
+}
+
+
+def _by_rules(source: Classifier | Gates) -> Decide:
+    return classified(source, _OF_A_REQUEST, lambda request, name: request.header(name))
+
+
+def _of_routes(routes: Mapping[str, Priority | str]) -> Classifier:
+    return Classifier(
+        {"match": _match(route), "priority": priority_from(priority)} for route, priority in routes.items()
+    )
+
+
+def _match(route: str) -> dict[str, str]:
+    """What "GET /reports/*" or "/reports/*" matches."""
     method, _, path = route.rpartition(" ")
     if not path.startswith(("/", "*")) or (method and not method.isalpha()):
         raise ConfigError(
             f"a route must be '/path' or 'METHOD /path', with * for any characters, got {route!r}"
         )
-    first, *others = (re.escape(part) for part in path.split("*"))
-    # What stands between two stars is looked for once, which loses no match: else a client's long path could
-    # make the search try every combination.
-    between = "".join(f"(?>.*?{part})" for part in others[:-1])
-    last = f".*{others[-1]}" if others else ""
-    return method.upper() or None, re.compile(first + between + last, re.DOTALL)
+    return {"method": method, "path": path} if method else {"path": path}

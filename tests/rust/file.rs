@@ -21,7 +21,7 @@ fn limited(limit: u32) -> String {
     format!("[gates.db]\nlimit = {limit}\n")
 }
 
-fn problems(error: FileError) -> Vec<String> {
+fn problems(error: &FileError) -> Vec<String> {
     error.problems.iter().map(ToString::to_string).collect()
 }
 
@@ -207,7 +207,7 @@ fn a_bad_file_changes_nothing_and_says_everything() {
         .unwrap_err();
     assert!(error.to_string().starts_with("f.toml, line 1: unknown key \"speed\""), "{error}");
     assert_eq!(
-        problems(error),
+        problems(&error),
         [
             "line 1: unknown key \"speed\"; the file takes classifier, gates",
             "line 3: gates.db.limit: limit must be a whole number from 0 to 2147483647, got -5",
@@ -230,7 +230,7 @@ fn a_bad_file_changes_nothing_and_says_everything() {
 #[test]
 fn timing_stays_as_it_was_made() {
     let gates = gates("[gates.db]\nlimit = 5\ntiming = true");
-    let refused = |text: &str| problems(gates.reload_toml(text).unwrap_err());
+    let refused = |text: &str| problems(&gates.reload_toml(text).unwrap_err());
     let sentence =
         "timing is chosen when a gate is made and cannot be changed while it is in use: gate db has true";
     assert_eq!(
@@ -247,7 +247,7 @@ fn an_empty_file_closes_nothing() {
     for empty in ["", "# only a comment\n"] {
         let error = gates.reload_toml(empty).unwrap_err();
         assert_eq!(
-            problems(error),
+            problems(&error),
             ["line 1: the file has neither gates nor a classifier: has it been cut short?"]
         );
     }

@@ -4,7 +4,7 @@ Nobody runs this file; `scripts/check.sh` checks it.
 """
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
-from tidegate import Gate, Shed
+from tidegate import Classifier, Gate, Shed
 from tidegate.testing import ManualClock
 
 gate = Gate("db", limit=20)
@@ -36,6 +36,15 @@ permit = gate.try_admit()
 if permit is not None:
     permit.release("failed")  # type: ignore[arg-type]
     permit.weight = 2  # type: ignore[misc]
+
+
+# --- classifiers ---
+Classifier({"path": "/"})  # type: ignore[arg-type]
+Classifier(default="high")  # type: ignore[arg-type]
+Classifier([], "critical")  # type: ignore[call-arg]  # keyword only
+Classifier(essential=[{"path": 7}])  # type: ignore[dict-item]
+Classifier().classify({"path": 7})  # type: ignore[dict-item]
+Classifier().explain("/")  # type: ignore[arg-type]
 
 
 # --- events ---

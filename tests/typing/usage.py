@@ -9,8 +9,10 @@ from functools import partial
 from typing import assert_type
 
 from tidegate import (
+    Classifier,
     Event,
     EventKind,
+    Explanation,
     Gate,
     LimitChange,
     Outcome,
@@ -90,6 +92,33 @@ def by_hand() -> None:
         assert_type(same, Permit)
     assert_type(permit.release("overload"), bool)
     permit.release(Outcome.IGNORE)
+
+
+# --- classifiers -------------------------------------------------------------------------------
+
+
+classifier = Classifier(
+    [
+        {
+            "match": {"method": ["GET", "HEAD"], "path": "/reports/*"},
+            "priority": "sheddable",
+            "name": "reports",
+        },
+        {"match": {"header": {"x-plan": ("free", "trial")}}, "priority": Priority.SHEDDABLE},
+    ],
+    default="essential",
+)
+Classifier(essential=({"path": path} for path in ("/chat/*", "/search")))
+names: dict[str, str] = {"method": "GET"}
+assert_type(classifier.classify(names), Priority | None)
+assert_type(classifier.classify({"client": None}), Priority | None)
+assert_type(classifier.explain(names), Explanation)
+assert_type(classifier.explain(names).priority, Priority | None)
+assert_type(classifier.explain(names).rule, int | None)
+assert_type(classifier.explain(names).name, str | None)
+assert_type(classifier.explain(names).text, str | None)
+assert_type(classifier.attributes, tuple[str, ...])
+assert_type(classifier.default, Priority | None)
 
 
 # --- guard keeps signatures --------------------------------------------------------------------
@@ -235,3 +264,4 @@ def priority_of(scope: Scope) -> str | None:
 
 
 edge: App = GateMiddleware(application, gate, health_paths=["/up"], priority=priority_of)
+GateMiddleware(application, gate, priority=[classifier, {"/reports/*": "sheddable"}])

@@ -85,6 +85,11 @@ pub(crate) fn name(value: &Any<'_>) -> PyResult<String> {
     text("name", value, |name| Ok(name.to_owned()), |got| ConfigError::Name { got })
 }
 
+pub(crate) fn attribute(value: &Any<'_>) -> PyResult<String> {
+    let what = "an attribute's name";
+    text(what, value, |name| Ok(name.to_owned()), |got| ConfigError::Attribute { got })
+}
+
 pub(crate) fn priority(value: &Any<'_>) -> PyResult<Priority> {
     text("priority", value, str::parse, |got| ConfigError::Priority { got })
 }

@@ -7,6 +7,7 @@
 mod admission;
 mod arguments;
 mod change;
+mod classifier;
 mod clock;
 mod context;
 mod door;
@@ -33,6 +34,8 @@ mod _native {
     use super::admission::Admission;
     #[pymodule_export]
     use super::change::Change;
+    #[pymodule_export]
+    use super::classifier::{Classifier, Explanation};
     #[pymodule_export]
     use super::clock::ManualClock;
     #[pymodule_export]

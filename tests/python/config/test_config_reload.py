@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tidegate import Change, ConfigError, Event, Gate, Gates, Priority, Reason, Shed
+from tidegate.priorities import Request, priority_source
 
 DB = "[gates.db]\nlimit = {}\n"
 OTHER = "[gates.other]\nlimit = 1\n"
@@ -211,3 +212,17 @@ def test_reloads_under_load(restless: None) -> None:
     assert (stats.in_flight, stats.over_in_flight, stats.unmatched_exits) == (0, 0, 0)
     assert stats.high_water <= 6
     assert gates["db"] is db and not db.closed
+
+
+def test_an_edge_goes_by_the_rules_that_the_file_has() -> None:
+    rule = "[classifier]\n[[classifier.rules]]\nmatch = {{ {} = '*' }}\npriority = '{}'\n"
+    gates = Gates.from_toml(rule.format("path", "sheddable"))
+    decide = priority_source(gates)
+    request = Request("GET", "/", header=lambda _name: None, client="", native=None)
+    assert decide(request) is Priority.SHEDDABLE
+    gates.reload(rule.format("path", "critical_plus"))
+    assert decide(request) is Priority.CRITICAL_PLUS
+    gates.reload(rule.format("task", "sheddable"))
+    assert decide(request) is None, "a rule for others"
+    gates.reload(OTHER)
+    assert decide(request) is None

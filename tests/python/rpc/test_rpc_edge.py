@@ -11,7 +11,7 @@ import grpc
 import pytest
 from gatekit import PATIENCE, assert_at_rest, output_of, until
 from rpckit import HEALTH, SERVICE, Kind, Service, assert_shed, both, serving
-from tidegate import ConfigError, Gate, Priority
+from tidegate import Classifier, ConfigError, Gate, Priority
 from tidegate.grpc import AioGateInterceptor, GateInterceptor, TrustedHeader, _address
 
 
@@ -143,6 +143,25 @@ def test_priority_by_metadata(kind: Kind) -> None:
         (),
     )
     assert found == [Priority.CRITICAL_PLUS, Priority.SHEDDABLE, Priority.SHEDDABLE, Priority.CRITICAL]
+
+
+@both
+def test_priority_by_rules(kind: Kind) -> None:
+    rules = Classifier(
+        [
+            {"match": {"path": f"/{SERVICE}/*", "header.X-Plan": "free"}, "priority": "sheddable"},
+            {"match": {"method": "GET"}, "priority": "critical_plus"},  # a call is a POST
+        ]
+    )
+    found = priorities_of(kind, rules, (("x-plan", "free"),), (("x-plan", "paid"),), ())
+    assert found == [Priority.SHEDDABLE, Priority.CRITICAL, Priority.CRITICAL]
+
+
+def test_only_an_asyncio_server_has_rules_for_clients(gate: Gate) -> None:
+    rules = Classifier([{"match": {"client": "127.*"}, "priority": "sheddable"}])
+    assert priorities_of("grpc-aio", rules, ()) == [Priority.SHEDDABLE]
+    with pytest.raises(ConfigError, match="rules may not name client"):
+        GateInterceptor(gate, priority=["critical", rules])
 
 
 @pytest.mark.parametrize(

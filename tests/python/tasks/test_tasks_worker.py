@@ -16,7 +16,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from celery.signals import task_retry
 from celery.worker import state
 from gatekit import PATIENCE, assert_at_rest, output_of, released, shed, until
-from tidegate import ConfigError, Gate, Priority, Shed
+from tidegate import Classifier, ConfigError, Gate, Priority, Shed
 from tidegate._held import check_out
 from tidegate.celery import GatedTask, countdown
 
@@ -164,6 +164,37 @@ def test_priority_from_the_task_or_the_message(
     assert pool.stats().admitted[priority] == 1  # it reaches what the task asks inside
 
 
+RULES = Classifier(
+    [
+        {"match": {"header.X-Plan": "free"}, "priority": "sheddable"},
+        {"match": {"routing_key": "nightly", "task": "test_priority_*"}, "priority": "sheddable_plus"},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("sent", "priority"),
+    [
+        ({}, Priority.CRITICAL),
+        ({"headers": {"X-Plan": "free"}}, Priority.SHEDDABLE),
+        ({"headers": {"x-plan": "free", "tidegate-priority": "critical_plus"}}, Priority.CRITICAL_PLUS),
+        ({"headers": {"x-plan": 7}}, Priority.CRITICAL),
+        ({"routing_key": "nightly"}, Priority.SHEDDABLE_PLUS),
+    ],
+)
+def test_priority_by_rules(task: Make, gate: Gate, sent: dict[str, Any], priority: Priority) -> None:
+    gated = task(nothing, gate=gate, gate_priority=RULES)
+    assert gated.apply(**sent).get() == "done"
+    assert gate.stats().admitted[priority] == 1
+
+
+def test_the_queue_that_a_worker_took_it_from(task: Make, gate: Gate, app: Celery) -> None:
+    queue = app.conf.task_default_queue
+    rules = Classifier([{"match": {"routing_key": queue}, "priority": "sheddable"}])
+    assert result_of(task(nothing, gate=gate, gate_priority=rules).apply_async()) == "done"
+    assert gate.stats().admitted[Priority.SHEDDABLE] == 1
+
+
 def test_the_priority_of_a_message_outlives_a_retry(task: Make, gate: Gate) -> None:
     held = gate.try_admit()
     assert held is not None
@@ -278,6 +309,11 @@ def test_a_task_without_a_gate_is_a_task(app: Celery) -> None:
     [
         ({"gate": "db"}, TypeError, "gate must be a Gate, got 'db'"),
         ({"gate_priority": "emperor"}, ConfigError, "emperor"),
+        (
+            {"gate_priority": Classifier([{"match": {"path": "/"}, "priority": "sheddable"}])},
+            ConfigError,
+            r"may name task, routing_key and header\.NAME, got 'path'",
+        ),
         ({"on_shed": "wait"}, ConfigError, "on_shed must be 'retry', 'reject' or 'ignore', got 'wait'"),
     ],
 )

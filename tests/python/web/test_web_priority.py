@@ -16,7 +16,7 @@ import uvicorn
 from driver import answer, http, ok, run, status_of
 from gatekit import PATIENCE, assert_at_rest, until
 from loopback import _Server, serving
-from tidegate import ConfigError, Gate, Priority, use_priority
+from tidegate import Classifier, ConfigError, Gate, Priority, use_priority
 from tidegate._held import check_out
 from tidegate.asgi import GateMiddleware, Receive, Scope, Send, TrustedHeader
 from tidegate.priorities import Request, priority_source
@@ -101,6 +101,82 @@ def test_a_bad_priority_is_told_at_once() -> None:
             priority_source(source)
     with pytest.raises(TypeError, match="got 7"):
         priority_source(7)  # type: ignore[arg-type]
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+RULES = Classifier(
+    [
+        {"match": {"path": "/reports/*", "header.X-Plan": ["free", "trial"]}, "priority": "sheddable"},
+        {"match": {"method": "post", "path": "/orders"}, "priority": "critical_plus"},
+        {"match": {"client": "10.*"}, "priority": "sheddable_plus"},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "priority"),
+    [
+        ({"path": "/reports/1", "X_Plan": "trial"}, "sheddable"),
+        ({"path": "/reports/1", "X_Plan": "paid"}, None),
+        ({"path": "/reports/1"}, None),
+        ({"path": "/orders", "method": "POST"}, "critical_plus"),
+        ({"path": "/orders"}, None),
+        ({"client": "10.1.2.3"}, "sheddable_plus"),
+        ({"client": ""}, None),
+    ],
+)
+def test_the_rules_of_a_classifier(request_: dict[str, Any], priority: str | None) -> None:
+    assert asked(RULES, **request_) == priority
+
+
+def test_its_default_decides_before_what_comes_behind_it() -> None:
+    rules = [{"match": {"path": "/pay"}, "priority": "critical_plus"}]
+    assert asked([Classifier(rules), "sheddable"]) == "sheddable"
+    assert asked([Classifier(rules, default="sheddable_plus"), "sheddable"]) == "sheddable_plus"
+    assert asked(["sheddable", RULES], "POST", "/orders") == "sheddable"
+
+
+def test_a_client_without_an_address_matches_nothing() -> None:
+    anybody = Classifier([{"match": {"client": "*"}, "priority": "sheddable"}])
+    assert asked(anybody, client="::1") == "sheddable"
+    assert asked(anybody, client=None) is None
+    assert asked(anybody, client="") is None
+
+
+def test_only_what_a_rule_names_is_looked_for() -> None:
+    looked_for: list[str] = []
+
+    def header(name: str) -> str | None:
+        looked_for.append(name)
+        return "free"
+
+    decide = priority_source(Classifier([{"match": {"header.X-Plan": "free"}, "priority": "sheddable"}]))
+    assert decide(Request("GET", "/", header, None, None)) == "sheddable"
+    assert priority_source({"/": "critical_plus"})(Request("GET", "/", header, None, None)) == "critical_plus"
+    assert looked_for == ["x-plan"]
+
+
+@pytest.mark.parametrize("name", ["tenant", "header", "header.", "header.x plan", "headers.x-plan", "Path"])
+def test_what_an_edge_does_not_know_is_told_at_once(name: str) -> None:
+    rules = Classifier([{"match": {name: "*"}, "priority": "sheddable"}])
+    with pytest.raises(ConfigError, match=r"may name method, path, client and header\.NAME, got"):
+        priority_source(["sheddable", rules])
+
+
+def test_the_rules_at_a_real_edge() -> None:
+    gate = Gate("edge", limit=10)
+
+    async def scenario() -> None:
+        free = [(b"x-plan", b"free")]
+        app = GateMiddleware(ok, gate, priority=RULES)
+        await status_of(app, http(path="/reports/1", headers=free))
+        await status_of(app, http(path="/reports/1", headers=free * 2))  # "free,free" is another plan
+        await status_of(app, http(client=["10.0.0.1", 1]))
+
+    run(scenario)
+    admitted = gate.stats().admitted
+    assert [admitted[priority] for priority in Priority] == [0, 1, 1, 1]
 
 
 # --- functions and sequences ----------------------------------------------------------------------
