@@ -62,7 +62,7 @@
 #define TIDEGATE_CONFIG_INIT                                                                          \
     {                                                                                                 \
         sizeof(tidegate_config), TIDEGATE_PRIORITY_CRITICAL, -1, {{0, 0}, {0, 0}, {0, 0}, {0, 0}},    \
-        true, false, false, {0}                                                                       \
+        true, false, false, {0}, {0, 0, 0, 0}                                                         \
     }
 
 /** What tidegate_permit starts from. */
@@ -145,6 +145,21 @@
 #define TIDEGATE_FOREVER (-1)
 
 /**
+ * A rate per second.
+ */
+#define TIDEGATE_PER_SECOND 1
+
+/**
+ * A rate per minute.
+ */
+#define TIDEGATE_PER_MINUTE 60
+
+/**
+ * A rate per hour.
+ */
+#define TIDEGATE_PER_HOUR 3600
+
+/**
  * The admission controller of one protected resource. Make it with `tidegate_gate_new`, give it up with
  * `tidegate_gate_free`; in between every function may be called on it from any thread at any time.
  */
@@ -169,6 +184,30 @@ typedef struct tidegate_threshold {
      */
     int64_t value;
 } tidegate_threshold;
+
+/**
+ * How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count / per. All
+ * zero is no rate: any.
+ */
+typedef struct tidegate_rate {
+    /**
+     * 0 to 10000000000. Of 0 the burst is admitted once, and then nothing.
+     */
+    int64_t count;
+    /**
+     * The most weight that may enter at once, 1 to 2147483647; 0 is the default: what one second brings, rounded up,
+     * and 1 at least.
+     */
+    int64_t burst;
+    /**
+     * `TIDEGATE_PER_SECOND`, `TIDEGATE_PER_MINUTE` or `TIDEGATE_PER_HOUR`.
+     */
+    int32_t per;
+    /**
+     * Zero.
+     */
+    int32_t reserved;
+} tidegate_rate;
 
 /**
  * What a gate is made from. Start with `TIDEGATE_CONFIG_INIT`, and set at least `limit`:
@@ -210,6 +249,10 @@ typedef struct tidegate_config {
      * Zero.
      */
     uint8_t reserved[5];
+    /**
+     * How much may be admitted a time. Any.
+     */
+    struct tidegate_rate rate;
 } tidegate_config;
 
 /**
@@ -626,6 +669,23 @@ tidegate_status tidegate_close(const struct tidegate_gate *gate);
  * gate.
  */
 tidegate_status tidegate_drain(const struct tidegate_gate *gate, int64_t timeout_ms);
+
+/**
+ * Sets the rate, or takes it away by one that is all zero. Once this has returned, nothing is admitted by the old
+ * one. What was used of the old burst stays used, up to the whole of the new one; where there was no rate
+ * the burst is full.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_ARGUMENT`.
+ */
+tidegate_status tidegate_set_rate(const struct tidegate_gate *gate,
+                                  const struct tidegate_rate *rate);
+
+/**
+ * Reads the rate, with its burst; all zero where there is none.
+ *
+ * Answers `TIDEGATE_ADMITTED` or `TIDEGATE_ERR_NULL`.
+ */
+tidegate_status tidegate_get_rate(const struct tidegate_gate *gate, struct tidegate_rate *rate);
 
 #ifdef __cplusplus
 }  // extern "C"

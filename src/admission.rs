@@ -188,7 +188,8 @@ impl Inner {
     ) -> Result<(Taken, bool), Shed> {
         fence(Ordering::Acquire); // see `store_thresholds`
         if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::ANOTHER_WAY) {
-            return self.admit_otherwise(shed, fallback, entry, since_ns);
+            // By its numbers: a shed whose address is taken would be in memory on the way through here.
+            return self.admit_otherwise(shed.priority, fallback, shed.weight, entry, since_ns);
         }
         self.count(Counter::Shed(shed.priority, shed.reason));
         Err(shed)
@@ -199,25 +200,25 @@ impl Inner {
     #[inline(never)]
     fn admit_otherwise(
         &self,
-        mut shed: Shed,
+        priority: Priority,
         fallback: Fallback,
+        weight: u32,
         entry: Entry,
         since_ns: u64,
     ) -> Result<(Taken, bool), Shed> {
-        if self.state.config.flags().has(Flags::RATED_SEEN) {
-            match self.decide_rated(shed.priority, fallback, shed.weight, since_ns) {
-                Ok(taken) => {
-                    self.count_admitted(shed.priority, fallback, shed.weight, since_ns);
-                    return Ok((taken, false));
-                }
-                Err(decided) => shed = decided,
+        match self.decide_rated(priority, fallback, weight, since_ns) {
+            Ok(taken) => {
+                self.count_admitted(priority, fallback, weight, since_ns);
+                Ok((taken, false))
+            }
+            Err(shed) if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) => {
+                self.refuse_in_dry_run(shed, entry).map(|taken| (taken, true))
+            }
+            Err(shed) => {
+                self.count(Counter::Shed(priority, shed.reason));
+                Err(shed)
             }
         }
-        if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
-            return self.refuse_in_dry_run(shed, entry).map(|taken| (taken, true));
-        }
-        self.count(Counter::Shed(shed.priority, shed.reason));
-        Err(shed)
     }
 
     #[cold]

@@ -28,7 +28,7 @@ impl Inner {
         since_ns: u64,
     ) -> Result<Taken, Shed> {
         let state = &*self.state;
-        let now_ns = if self.timing { since_ns } else { self.clock.now_ns() };
+        let mut now_ns = self.timing.then_some(since_ns);
         let mut view = self.word.view(state);
         loop {
             let threshold = state.config.threshold(priority.level());
@@ -36,18 +36,18 @@ impl Inner {
                 return Err(self.shed(view, priority, weight));
             }
             // Read after the word, as the threshold is: by now there may be no rate any more.
-            let offer = if state.config.flags().has(Flags::RATED) {
-                let Some(offer) = state.rate.look(now_ns, weight) else {
+            let mut offer = None;
+            if state.config.flags().has(Flags::RATED) {
+                let now_ns = *now_ns.get_or_insert_with(|| self.clock.now_ns());
+                offer = state.rate.look(now_ns, weight);
+                if offer.is_none() {
                     return Err(self.shed_by_rate(view, priority, weight));
-                };
-                Some(offer)
-            } else {
-                None
-            };
+                }
+            }
             match self.word.try_take(state, view, weight) {
                 Ok(taken) => {
-                    if offer.is_some_and(|offer| !state.rate.take(offer, now_ns, weight)) {
-                        self.undo(taken, priority, fallback, now_ns);
+                    if offer.is_some_and(|offer| !state.rate.take(offer, weight)) {
+                        self.undo(taken, priority, fallback, since_ns);
                         return Err(self.shed_by_rate(view, priority, weight));
                     }
                     state.note_high_water(view.in_flight() + weight);

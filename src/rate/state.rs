@@ -54,6 +54,7 @@ impl View {
 pub(crate) struct Offer {
     seen: View,
     after: View,
+    now_ns: u64,
 }
 
 /// Settings in cells.
@@ -133,7 +134,7 @@ impl RateState {
             let settings = self.settings(seen);
             let now_ns = now_ns.max(self.latest_ns.load(Ordering::Relaxed));
             if let Some(arrival) = settings.admit(seen.arrival(), now_ns, weight) {
-                return Some(Offer { seen, after: View::new(seen.epoch(), arrival) });
+                return Some(Offer { seen, after: View::new(seen.epoch(), arrival), now_ns });
             }
             seen = self.settled(seen)?;
         }
@@ -148,7 +149,8 @@ impl RateState {
 
     /// Takes what was offered. Where others were faster it looks again; whether it was admitted.
     #[inline]
-    pub(crate) fn take(&self, mut offer: Offer, now_ns: u64, weight: u32) -> bool {
+    pub(crate) fn take(&self, mut offer: Offer, weight: u32) -> bool {
+        let now_ns = offer.now_ns;
         if now_ns > self.latest_ns.load(Ordering::Relaxed) {
             // Before the swap: whoever sees that, sees when it was.
             self.latest_ns.store(now_ns, Ordering::Relaxed);

@@ -18,6 +18,7 @@ mod permit;
 mod stats;
 
 mod control;
+mod rate;
 
 mod deferred;
 mod entry;
