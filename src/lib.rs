@@ -91,7 +91,7 @@ pub use drain::DrainId;
 pub use durations::Durations;
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES, MAX_RATE_COUNT};
 #[cfg(feature = "file")]
-pub use file::{Change, Difference, Gates};
+pub use file::{Change, Difference, Gates, toml_text};
 pub use fork::Process;
 pub use gate::Gate;
 pub use histogram::Histogram;

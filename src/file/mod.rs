@@ -16,3 +16,4 @@ pub use change::{Change, Difference};
 pub(crate) use classifier::classifier;
 pub(crate) use gate::GateTable;
 pub use gates::Gates;
+pub use read::toml_text;

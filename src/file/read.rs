@@ -22,10 +22,18 @@ pub(super) fn text(path: &Path, name: &str) -> Result<String, FileError> {
     if bytes.len() as u64 > MOST {
         return Err(FileError::whole(name, format!("is larger than {MOST} bytes, the most that is read")));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    toml_text(name, bytes)
+}
+
+/// The text that the content of `file` is, for bindings to languages whose texts are bytes.
+///
+/// # Errors
+/// [`FileError`] where it is no UTF-8, with the line.
+pub fn toml_text(file: &str, content: Vec<u8>) -> Result<String, FileError> {
+    String::from_utf8(content).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.split(|&byte| byte == b'\n').count();
         let message = "is not UTF-8, as TOML has to be".to_owned();
-        FileError { file: name.to_owned(), problems: vec![Problem { line, key: String::new(), message }] }
+        FileError { file: file.to_owned(), problems: vec![Problem { line, key: String::new(), message }] }
     })
 }
