@@ -3,7 +3,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable,
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, Protocol, Self, SupportsIndex, TypeVar, final, overload, type_check_only
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 from tidegate._names import EventKind, Outcome, Priority, Reason
 from tidegate._types import EventKindLike, Match, MappingOf, OutcomeLike, Outcomes, PriorityLike, Thresholds

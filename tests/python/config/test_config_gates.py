@@ -93,7 +93,9 @@ def test_a_clock_by_hand(file: Path) -> None:
         ([1], TypeError, "outcomes must be a mapping from name"),
     ],
 )
-def test_outcomes_are_checked_at_once(file: Path, outcomes: object, error: type[Exception], part: str) -> None:
+def test_outcomes_are_checked_at_once(
+    file: Path, outcomes: object, error: type[Exception], part: str
+) -> None:
     with pytest.raises(error, match=part):
         load(file, outcomes=outcomes)  # type: ignore[arg-type]
 
@@ -125,7 +127,10 @@ def test_everything_wrong_is_told_at_once(file: Path) -> None:
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
-    for path, said in [(tmp_path / "none.toml", "cannot be read: "), (tmp_path, "is a directory, not a file")]:
+    for path, said in [
+        (tmp_path / "none.toml", "cannot be read: "),
+        (tmp_path, "is a directory, not a file"),
+    ]:
         with pytest.raises(ConfigError) as caught:
             load(path)
         assert str(caught.value).startswith(f"{path}: {said}")

@@ -53,7 +53,9 @@ def test_d24_what_is_held_stays_counted() -> None:
     with pytest.raises(Shed) as caught:
         db.admit().__enter__()
     assert caught.value.reason is Reason.CLOSED
-    assert sentences(gates.reload(DB.format(8) + OTHER)) == ["gate db: added again, and open, with 8 in flight"]
+    assert sentences(gates.reload(DB.format(8) + OTHER)) == [
+        "gate db: added again, and open, with 8 in flight"
+    ]
     assert gates["db"] is db and db.in_flight == 8 and db.try_admit() is None
 
     with pytest.raises(ConfigError):
