@@ -135,8 +135,7 @@ class GatedTask(_Task):
 
 
 def _headers(task: GatedTask) -> dict[str, Any]:
-    headers: dict[str, Any] | None = task.request.headers
-    return headers or {}
+    return task.request.headers or {}
 
 
 def _header(task: GatedTask, wanted: str) -> str | None:
@@ -145,8 +144,8 @@ def _header(task: GatedTask, wanted: str) -> str | None:
 
 
 def _routing_key(task: GatedTask) -> str | None:
-    delivery: dict[str, Any] = task.request.delivery_info or {}
-    return delivery.get("routing_key")
+    delivery = task.request.delivery_info
+    return delivery.get("routing_key") if delivery else None
 
 
 _OF_A_TASK: dict[str, Callable[[GatedTask], str | None]] = {

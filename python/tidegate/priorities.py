@@ -83,9 +83,9 @@ class TrustedHeader:
 
 
 PriorityOf: TypeAlias = Callable[[Any], "Priority | str | None"]
+Routes: TypeAlias = Mapping[str, Priority | str]
 PrioritySource: TypeAlias = (
-    "Priority | str | Mapping[str, Priority | str] | Classifier | Gates | TrustedHeader | PriorityOf"
-    " | Sequence[PrioritySource]"
+    "Priority | str | Routes | Classifier | Gates | TrustedHeader | PriorityOf | Sequence[PrioritySource]"
 )
 Decide: TypeAlias = Callable[[Request], Priority | None]
 
@@ -218,7 +218,7 @@ def _by_rules(source: Classifier | Gates) -> Decide:
     return classified(source, _OF_A_REQUEST, lambda request, name: request.header(name))
 
 
-def _of_routes(routes: Mapping[str, Priority | str]) -> Classifier:
+def _of_routes(routes: Routes) -> Classifier:
     return Classifier(
         {"match": _match(route), "priority": priority_from(priority)} for route, priority in routes.items()
     )

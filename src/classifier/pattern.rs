@@ -203,6 +203,11 @@ mod tests {
             ("/*/b/*/c", &["/a/b/x/c", "/a/b/c/b/x/c"], &["/b/x/c", "/a/b/c", "/a/b/x/c/"]),
             ("/a.[b]?(c)", &["/a.[b]?(c)"], &["/axb", "/a.bc"]),
             ("Free", &["Free"], &["free", "FREE"]),
+            (
+                "/reports/*-export",
+                &[&format!("/reports/{}-export", "x".repeat(200))],
+                &[&"/reports/".repeat(20)],
+            ),
         ] {
             let pattern = any_of(&[pattern]);
             assert!(matching.iter().all(|value| matches(&pattern, value)), "{pattern}");

@@ -132,3 +132,25 @@ fn absurd_sizes_are_refused() {
         "the number of attributes that rules ask for must be from 0 to 32, got 33"
     );
 }
+
+#[test]
+fn more_conditions_are_shared_than_are_remembered() {
+    let paths: Vec<_> = (0..100).map(|at| format!("/{at}/*")).collect();
+    let of = |method: &'static str, priority| {
+        paths.iter().map(move |path| rule(&[("path", &[path]), ("method", &[method])], priority))
+    };
+    let rules = of("GET", Priority::Sheddable).chain(of("POST", Priority::CriticalPlus));
+    let classifier = Classifier::new(rules, None).unwrap();
+    for at in 0..100 {
+        let path = format!("/{at}/x");
+        for (method, number, priority) in
+            [("GET", at + 1, Priority::Sheddable), ("POST", at + 101, Priority::CriticalPlus)]
+        {
+            let pairs = [("path", path.as_str()), ("method", method)];
+            let explained = classifier.explain(request(&pairs));
+            assert_eq!((explained.rule.unwrap().0, explained.priority), (number, Some(priority)));
+        }
+        let put = [("path", path.as_str()), ("method", "PUT")];
+        assert_eq!(classifier.classify(request(&put)), None);
+    }
+}

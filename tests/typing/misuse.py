@@ -39,7 +39,7 @@ if permit is not None:
 
 
 # --- classifiers ---
-Classifier({"path": "/"})  # type: ignore[arg-type]
+Classifier([{"/": "sheddable"}, "/"])  # type: ignore[list-item]
 Classifier(default="high")  # type: ignore[arg-type]
 Classifier([], "critical")  # type: ignore[call-arg]  # keyword only
 Classifier(essential=[{"path": 7}])  # type: ignore[dict-item]
