@@ -172,6 +172,30 @@ inline constexpr std::array<outcome, 3> outcomes{outcome::success, outcome::over
     return "unknown";
 }
 
+/// The unit of time that a rate counts by.
+enum class per : std::int32_t {
+    /// "s"
+    second = TIDEGATE_PER_SECOND,
+    /// "min"
+    minute = TIDEGATE_PER_MINUTE,
+    /// "h"
+    hour = TIDEGATE_PER_HOUR,
+};
+
+/// The name, as in every language: "min". "unknown" for a number that is no unit.
+[[nodiscard]] constexpr std::string_view to_string(per unit) noexcept
+{
+    switch (unit) {
+    case per::second:
+        return "s";
+    case per::minute:
+        return "min";
+    case per::hour:
+        return "h";
+    }
+    return "unknown";
+}
+
 /// The priority of this name, "essential" and "non-essential" among them; none for any other text.
 [[nodiscard]] constexpr std::optional<priority> priority_from(std::string_view name) noexcept
 {
@@ -466,6 +490,48 @@ private:
     std::string wrong_;  // the first thing that was; told when the thresholds are used
 };
 
+/// How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count / unit.
+class rate
+{
+public:
+    /// `count`: 0 to 10^10 in each `unit`; of 0 the burst is admitted once, and then nothing. `burst`: the most weight
+    /// that may enter at once, 1 to 2147483647; 0 is the default: what one second brings, rounded up.
+    constexpr rate(whole count, per unit, whole burst = 0) noexcept
+        : values_{count.get(), burst.get(), static_cast<std::int32_t>(unit), 0}
+    {
+    }
+
+    /// How many permits of weight 1 in each unit.
+    [[nodiscard]] constexpr std::int64_t count() const noexcept { return values_.count; }
+    /// The unit.
+    [[nodiscard]] constexpr per unit() const noexcept { return static_cast<per>(values_.per); }
+    /// The burst; 0 where the default was asked for, but of a gate's rate what that is.
+    [[nodiscard]] constexpr std::int64_t burst() const noexcept { return values_.burst; }
+
+private:
+    friend class config;
+    friend class gate;
+    friend class shed;
+
+    explicit constexpr rate(const tidegate_rate &values) noexcept : values_(values) {}
+
+    static std::optional<rate> of(const tidegate_gate *gate) noexcept
+    {
+        tidegate_rate values{};
+        const bool read = tidegate_get_rate(gate, &values) == TIDEGATE_ADMITTED;
+        return read && values.per != 0 ? std::optional(rate(values)) : std::nullopt;
+    }
+
+    /// For people: "150/min (burst 10)".
+    [[nodiscard]] std::string text() const
+    {
+        return std::to_string(count()) + "/" + std::string(to_string(unit())) + " (burst " +
+               std::to_string(burst()) + ")";
+    }
+
+    tidegate_rate values_;
+};
+
 /// What a gate is made from. Whatever is wrong with it is told when the gate is made.
 class config
 {
@@ -484,6 +550,13 @@ public:
             values_.thresholds[n] = by_priority.values_[n];
         }
         wrong_ = by_priority.wrong_;
+        return *this;
+    }
+
+    /// How much may be admitted a time; any unless set.
+    config &set_rate(const rate &of)
+    {
+        values_.rate = of.values_;
         return *this;
     }
 
@@ -693,11 +766,21 @@ private:
         if (reason() == tidegate::reason::closed) {
             return gate + " is closed";
         }
-        const bool full = reason() == tidegate::reason::limit;
-        const std::string why = full ? " full: " : " shed by " + std::string(to_string(*reason())) + ": ";
-        return gate + why + std::to_string(tidegate_in_flight(gate_)) + " of " +
+        return gate + why() + ": " + std::to_string(tidegate_in_flight(gate_)) + " of " +
                std::to_string(tidegate_limit(gate_)) + " in flight (priority " +
                std::string(to_string(priority_)) + ")" + hint();
+    }
+
+    std::string why() const
+    {
+        if (reason() == tidegate::reason::limit) {
+            return " full";
+        }
+        if (reason() == tidegate::reason::rate) {
+            const auto now = rate::of(gate_);
+            return " over its rate" + (now ? " of " + now->text() : std::string());
+        }
+        return " shed by " + std::string(to_string(*reason()));
     }
 
     std::string hint() const
@@ -1027,6 +1110,17 @@ public:
         return status(tidegate_set_threshold_kinds(handle(), by_priority.values_.data()));
     }
 
+    /// How much may be admitted a time; none for any.
+    [[nodiscard]] std::optional<tidegate::rate> rate() const noexcept { return tidegate::rate::of(handle()); }
+
+    /// Sets the rate, or takes it away (`std::nullopt`). What was used of the old burst stays used, up to the whole
+    /// of the new one; where there was no rate the burst is full.
+    status try_set_rate(const std::optional<tidegate::rate> &of) const noexcept
+    {
+        const tidegate_rate values = of ? of->values_ : tidegate_rate{};
+        return status(tidegate_set_rate(handle(), &values));
+    }
+
     /// Switches dry run off (true) or on (false).
     status try_set_enforce(bool enforce) const noexcept
     {
@@ -1105,6 +1199,19 @@ public:
             failure{status(TIDEGATE_ERR_ARGUMENT), by_priority.wrong_}.raise();
         }
         check(try_set_thresholds(by_priority));
+    }
+
+    /// As `try_set_rate`. Throws `config_error`.
+    void set_rate(const std::optional<tidegate::rate> &of) const
+    {
+        const status done = try_set_rate(of);
+        if (done.code() == TIDEGATE_ERR_ARGUMENT) {
+            failure{done, "a rate must be a whole number from 0 to 10000000000 a second, a minute or an hour, and its "
+                          "burst one from 1 to 2147483647, or 0 for the default, got " +
+                              of->text()}
+                .raise();
+        }
+        check(done);
     }
 
     /// As `try_set_enforce`.

@@ -77,6 +77,16 @@ pub(crate) enum Entry {
     Bare,
 }
 
+/// What became of who did not get in by the short way: small enough for two registers. A permit or a shed that
+/// is put together of a call's answer passes through memory, which costs every refusal a third.
+#[derive(Clone, Copy)]
+struct Answer {
+    refused: Option<Reason>,
+    over: bool,
+    in_flight: u32,
+    limit: u32,
+}
+
 impl Inner {
     pub(crate) fn new(config: GateBuilder, control: Control) -> Result<Self, ConfigError> {
         let state = memory(&config)?;
@@ -121,14 +131,33 @@ impl Inner {
             self.state.config.raise(Flags::BARE);
         }
         let since_ns = self.now_if_timing();
-        let (taken, over) = match self.decide(priority, weight) {
-            Ok(taken) => {
+        let over = match self.decide(priority, weight) {
+            Ok(_) => {
                 self.count_admitted(priority, fallback, weight, since_ns);
-                (taken, false)
+                false
             }
-            Err(shed) => self.refuse(shed, fallback, entry, since_ns)?,
+            Err(shed) if !self.has_another_way(shed.reason) => {
+                self.count(Counter::Shed(priority, shed.reason));
+                return Err(shed);
+            }
+            Err(_) => {
+                let Answer { refused, over, in_flight, limit } =
+                    self.admit_otherwise(priority, fallback, weight, entry, since_ns);
+                if let Some(reason) = refused {
+                    return Err(Shed { reason, priority, weight, in_flight, limit });
+                }
+                over
+            }
         };
-        Ok(Ticket::new(taken, priority, over, fork::epoch(), since_ns))
+        Ok(Ticket::new(Taken::of(weight), priority, over, fork::epoch(), since_ns))
+    }
+
+    /// Whether who does not get in by the short way may get in by another. A closed gate has none, in dry
+    /// run either: closing is about the gate's life, not about load.
+    #[inline(always)]
+    fn has_another_way(&self, reason: Reason) -> bool {
+        fence(Ordering::Acquire); // see `store_thresholds`
+        reason != Reason::Closed && self.state.config.flags().has(Flags::ANOTHER_WAY)
     }
 
     /// The loop of `word`'s text: what the decision rests on is read after the word.
@@ -176,27 +205,7 @@ impl Inner {
         }
     }
 
-    /// A refusal is counted, unless there is another way in: what was taken by it, and whether dry run let
-    /// it in.
-    #[inline(always)]
-    fn refuse(
-        &self,
-        shed: Shed,
-        fallback: Fallback,
-        entry: Entry,
-        since_ns: u64,
-    ) -> Result<(Taken, bool), Shed> {
-        fence(Ordering::Acquire); // see `store_thresholds`
-        if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::ANOTHER_WAY) {
-            // By its numbers: a shed whose address is taken would be in memory on the way through here.
-            return self.admit_otherwise(shed.priority, fallback, shed.weight, entry, since_ns);
-        }
-        self.count(Counter::Shed(shed.priority, shed.reason));
-        Err(shed)
-    }
-
-    /// By the rate, and by dry run. A closed gate is closed in dry run too: closing is about the gate's life,
-    /// not about load.
+    /// By the rate, and by dry run.
     #[inline(never)]
     fn admit_otherwise(
         &self,
@@ -205,30 +214,21 @@ impl Inner {
         weight: u32,
         entry: Entry,
         since_ns: u64,
-    ) -> Result<(Taken, bool), Shed> {
-        match self.decide_rated(priority, fallback, weight, since_ns) {
-            Ok(taken) => {
-                self.count_admitted(priority, fallback, weight, since_ns);
-                Ok((taken, false))
+    ) -> Answer {
+        let Err(shed) = self.decide_rated(priority, fallback, weight, since_ns) else {
+            self.count_admitted(priority, fallback, weight, since_ns);
+            return Answer { refused: None, over: false, in_flight: 0, limit: 0 };
+        };
+        let mut reason = shed.reason;
+        if reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
+            if self.enter_over(entry) {
+                self.count(Counter::WouldShed(priority));
+                return Answer { refused: None, over: true, in_flight: 0, limit: 0 };
             }
-            Err(shed) if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) => {
-                self.refuse_in_dry_run(shed, entry).map(|taken| (taken, true))
-            }
-            Err(shed) => {
-                self.count(Counter::Shed(priority, shed.reason));
-                Err(shed)
-            }
+            reason = Reason::Closed;
         }
-    }
-
-    #[cold]
-    fn refuse_in_dry_run(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
-        if self.enter_over(entry) {
-            self.count(Counter::WouldShed(shed.priority));
-            return Ok(Taken::of(shed.weight));
-        }
-        self.count(Counter::Shed(shed.priority, Reason::Closed));
-        Err(Shed { reason: Reason::Closed, ..shed })
+        self.count(Counter::Shed(priority, reason));
+        Answer { refused: Some(reason), over: false, in_flight: shed.in_flight, limit: shed.limit }
     }
 
     /// Lets one in beyond the limit, unless the gate was closed since it was looked at. No swap of the word

@@ -10,7 +10,7 @@ from tidegate._names import Priority, Reason
 if TYPE_CHECKING:
     from tidegate._native import Door
 
-_Arguments = tuple[str, Reason, Priority, int, int, float | None]
+_Arguments = tuple[str, Reason, Priority, int, int, float | None, str | None]
 _Rebuilt = tuple[type["Shed"], _Arguments, dict[str, Any] | None]
 
 # What can never fit here may fit after a change of the limit.
@@ -53,16 +53,18 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         in_flight: The weight in flight at the decision.
         limit: The gate's limit at the decision.
         retry_after: Seconds to stay away; None for unknown, infinity for ever.
+        rate: The gate's rate and burst in words, where there is one.
     """
 
     args: tuple[str, Reason, Priority, int, int]
 
     # Native code makes instances without calling __init__, and leaves the gate's native part and the
-    # weight in _asked, from which retry_after is computed.
-    __slots__ = ("_asked", "_retry_after")
+    # weight in _asked, from which retry_after and rate are computed.
+    __slots__ = ("_asked", "_rate", "_retry_after")
 
     _asked: tuple[Door, int]
     _retry_after: float | None
+    _rate: str | None
 
     def __init__(
         self,
@@ -72,9 +74,11 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         in_flight: int,
         limit: int,
         retry_after: float | None = None,
+        rate: str | None = None,
     ) -> None:
         super().__init__(gate, Reason(reason), Priority(priority), in_flight, limit)
         self._retry_after = retry_after
+        self._rate = rate
 
     @property
     def gate(self) -> str:
@@ -115,6 +119,16 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
             return self._retry_after
 
     @property
+    def rate(self) -> str | None:
+        """The gate's rate and burst, as "150/min (burst 10)", when first asked for; None where it has none."""
+        try:
+            return self._rate
+        except AttributeError:
+            door, _ = self._asked
+            self._rate = door.rate
+            return self._rate
+
+    @property
     def retry_after_header(self) -> str:
         """The value of an HTTP Retry-After header: whole seconds, at least 1, jittered upwards.
 
@@ -132,12 +146,19 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         if self.reason is Reason.CLOSED:
             return f"gate '{self.gate}' is closed"
         full = f"{self.in_flight} of {self.limit} in flight (priority {self.priority})"
-        why = "full" if self.reason is Reason.LIMIT else f"shed by {self.reason}"
+        why = self._why()
         wait = self.retry_after
         if wait is None:
             return f"gate '{self.gate}' {why}: {full}"
         hint = f"retry in about {wait:.2g} s" if isfinite(wait) else "no retry can succeed"
         return f"gate '{self.gate}' {why}: {full}; {hint}"
+
+    def _why(self) -> str:
+        if self.reason is Reason.LIMIT:
+            return "full"
+        if self.reason is Reason.RATE:
+            return f"over its rate of {self.rate}" if self.rate else "over its rate"
+        return f"shed by {self.reason}"
 
     def __repr__(self) -> str:
         return (
@@ -146,7 +167,7 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         )
 
     def __reduce__(self) -> _Rebuilt:
-        return type(self), (*self.args, self.retry_after), self.__dict__ or None  # notes
+        return type(self), (*self.args, self.retry_after, self.rate), self.__dict__ or None  # notes
 
 
 def retry_after_seconds(wait: float | None) -> int:

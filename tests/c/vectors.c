@@ -54,6 +54,12 @@ static void read_thresholds(tidegate_threshold thresholds[4])
     }
 }
 
+static tidegate_rate read_rate(void)
+{
+    tidegate_rate rate = {number("count"), number("burst"), (int32_t)number("per"), 0};
+    return rate;
+}
+
 /* A step's answer; what was expected of it stands in its line. */
 static void answered(tidegate_status got)
 {
@@ -71,6 +77,7 @@ static void make_gate(void)
     config.enforce = number("enforce") != 0;
     config.default_priority = (int32_t)number("default");
     read_thresholds(config.thresholds);
+    config.rate = read_rate();
     tidegate_test_set_clock(0);
     answered(tidegate_gate_new(&config, label, length, &made, NULL, 0));
     gate = made;
@@ -150,7 +157,7 @@ static void step(const char *op)
     } else if (strcmp(op, "gate") == 0) {
         make_gate();
     } else if (strcmp(op, "clock") == 0) {
-        tidegate_test_set_clock((uint64_t)number("ns"));
+        tidegate_test_set_clock(strtoull(field("ns"), NULL, 10));
     } else if (strcmp(op, "try_admit") == 0) {
         try_admit();
     } else if (strcmp(op, "release") == 0) {
@@ -165,6 +172,9 @@ static void step(const char *op)
         tidegate_threshold thresholds[4];
         read_thresholds(thresholds);
         answered(tidegate_set_threshold_kinds(gate, thresholds));
+    } else if (strcmp(op, "set_rate") == 0) {
+        tidegate_rate rate = read_rate();
+        answered(tidegate_set_rate(gate, &rate));
     } else if (strcmp(op, "set_enforce") == 0) {
         answered(tidegate_set_enforce(gate, number("enforce") != 0));
     } else if (strcmp(op, "close") == 0) {

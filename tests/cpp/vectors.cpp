@@ -68,6 +68,13 @@ thresholds thresholds_of(const Line &line)
     return all;
 }
 
+std::optional<rate> rate_of(const Line &line)
+{
+    const bool none = line.number("count") == 0 && line.number("per") == 0 && line.number("burst") == 0;
+    const rate given(line.number("count"), static_cast<per>(line.number("per")), line.number("burst"));
+    return none ? std::nullopt : std::optional(given);
+}
+
 /// A case: a gate, its permits, and what was not as expected.
 class Case
 {
@@ -77,7 +84,7 @@ public:
         if (line.op == "gate") {
             make(line);
         } else if (line.op == "clock") {
-            tidegate_test_set_clock(static_cast<std::uint64_t>(line.number("ns")));
+            tidegate_test_set_clock(std::stoull(line.text("ns")));
         } else if (line.op == "try_admit") {
             try_admit(line);
         } else if (line.op == "release") {
@@ -86,6 +93,8 @@ public:
             answered(line, gate_->try_set_limit(line.number("limit")));
         } else if (line.op == "set_thresholds") {
             answered(line, gate_->try_set_thresholds(thresholds_of(line)));
+        } else if (line.op == "set_rate") {
+            answered(line, gate_->try_set_rate(rate_of(line)));
         } else if (line.op == "set_enforce") {
             answered(line, gate_->try_set_enforce(line.number("enforce") != 0));
         } else if (line.op == "close") {
@@ -131,10 +140,14 @@ private:
     void make(const Line &line)
     {
         tidegate_test_set_clock(0);
-        auto made = gate::make(config(from_hexadecimal(line.text("name")), line.number("limit"))
-                                   .set_enforce(line.number("enforce") != 0)
-                                   .set_default_priority(static_cast<priority>(line.number("default")))
-                                   .set_thresholds(thresholds_of(line)));
+        config from(from_hexadecimal(line.text("name")), line.number("limit"));
+        from.set_enforce(line.number("enforce") != 0)
+            .set_default_priority(static_cast<priority>(line.number("default")))
+            .set_thresholds(thresholds_of(line));
+        if (const auto rate = rate_of(line)) {
+            from.set_rate(*rate);
+        }
+        auto made = gate::make(from);
         answered(line, made ? status() : made.error().status);
         if (made) {
             gate_ = *std::move(made);

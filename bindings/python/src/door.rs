@@ -154,6 +154,12 @@ impl Door {
         self.wait(py, arguments::ask(Some(priority), Some(weight))?)
     }
 
+    /// The gate's rate in words, for the text of a shed.
+    #[getter]
+    fn rate(&self) -> Option<String> {
+        self.core.rate().map(|rate| format!("{rate} (burst {})", rate.burst()))
+    }
+
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         self.outcomes.traverse(&visit)?;
         self.hooks.traverse(&visit)
