@@ -27,11 +27,20 @@
  * memory for a gate or for a change of its configuration the program is aborted.
  *
  * Thread safety. Every function may be called from any thread at any time on the same gate, with one
- * exception, tidegate_gate_free. A permit may be released by another thread than asked for it. Nothing waits but
+ * exception, tidegate_gate_free and tidegate_gates_free. A permit may be released by another thread than asked for it. Nothing waits but
  * tidegate_drain. Not for signal handlers.
  *
+ * Files. tidegate_open reads gates and rules from a file in TOML (docs/configuration.md), and tidegate_reload reads
+ * it again while they are in use:
+ *
+ *     tidegate_gates *gates;
+ *     const tidegate_gate *db;
+ *     if (tidegate_open("tidegate.toml", &gates, why, sizeof why) < 0 || tidegate_find(gates, "db", 2, &db) < 0)
+ *         return fail(why);
+ *
  * Ownership. A gate belongs to who made it and is given up once, by tidegate_gate_free: no other call on it may then
- * be under way or come later, but the release of permits that are out, which keep the gate alive. A permit is a
+ * be under way or come later, but the release of permits that are out, which keep the gate alive. A gate of a file
+ * belongs to its tidegate_gates, and is given up with them, by tidegate_gates_free, in the same way. A permit is a
  * number, not a pointer: nothing to free, any language can hold it, and a stale one is noticed. Each permit has
  * to be released exactly once; one that is never released takes its weight from the limit for ever. Strings and
  * structs that a call gets are copied, and belong to the caller. Strings that it returns belong to the library.

@@ -35,7 +35,7 @@ from tidegate._native import (
 )
 
 # A native class is no subclass of one in Python.
-Mapping.register(Gates)
+Mapping.register(Gates)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 __version__ = "0.1.0"
 

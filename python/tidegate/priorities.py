@@ -102,10 +102,13 @@ def priority_source(source: PrioritySource | None) -> Decide:
     if isinstance(source, str):
         fixed = priority_from(source)
         return lambda _request: fixed
-    if isinstance(source, Classifier | Gates):  # the latter is a mapping, too
+    if isinstance(source, Classifier):
+        return _by_rules(source)
+    if isinstance(source, Gates):  # before others that are mappings
         return _by_rules(source)
     if isinstance(source, Mapping):
-        return _by_rules(_of_routes(source))  # pyright: ignore[reportUnknownArgumentType]
+        # mypy thinks that it may still be Gates.
+        return _by_rules(_of_routes(source))  # type: ignore[arg-type]  # pyright: ignore
     if isinstance(source, TrustedHeader):
         return lambda request: sent_priority(source.value(request))
     if callable(source):
@@ -117,8 +120,8 @@ def priority_source(source: PrioritySource | None) -> Decide:
     if isinstance(source, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return _first_of([priority_source(each) for each in source])
     raise TypeError(
-        "priority must be a priority, a mapping of routes, a Classifier, Gates, a TrustedHeader, a function, or a "
-        f"sequence of these, got {source!r}"
+        "priority must be a priority, a mapping of routes, a Classifier, Gates, a TrustedHeader, a function, "
+        f"or a sequence of these, got {source!r}"
     )
 
 
@@ -157,8 +160,9 @@ def classified(
     """A function from whoever asks to a priority, by rules.
 
     Args:
-        source: The rules, or gates whose file has them: then those that it has at the time. Only what they name is
-            looked for. The rules of a file may be for others, too: what cannot be looked for does not match.
+        source: The rules, or gates whose file has them: then those that it has at the time. Only what they
+            name is looked for. The rules of a file may be for others, too: what cannot be looked for does not
+            match.
         known: The attributes that can be looked for, and how.
         header: How "header.NAME" can, by the name in lower case.
 
@@ -167,18 +171,22 @@ def classified(
     """
     if isinstance(source, Classifier):
         return _decider(source, [(name, _look(name, known, header)) for name in source.attributes])
-    kept: tuple[Classifier | None, Callable[[_Asker], Priority | None]] = (None, lambda _asker: None)
+    kept: tuple[Classifier | None, Callable[[_Asker], Priority | None]] = (None, _undecided)
 
     def decide(asker: _Asker) -> Priority | None:
         nonlocal kept
         current = source.classifier
-        classifier, by = kept
+        classifier, by = kept  # at once: another thread may be here, too
         if current is not classifier:
-            by = _decider(current, _looks(current, known, header)) if current else lambda _asker: None
+            by = _decider(current, _looks(current, known, header)) if current else _undecided
             kept = current, by
         return by(asker)
 
     return decide
+
+
+def _undecided(_asker: object) -> None:
+    return None
 
 
 def _decider(

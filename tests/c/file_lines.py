@@ -1,8 +1,8 @@
 """The lines of configuration and classifier cases, as ``vector_lines`` writes those of gates.
 
-``open`` and ``reload`` have the text of a file and what they say: ``n=`` lines, each ``p0=`` the start of one or
-``l0=`` all of it. ``use`` says which gate the next calls are about, ``state`` and ``names`` what is expected.
-Classifiers are written as the file that has them.
+``open`` and ``reload`` have the text of a file and what they say: ``n=`` lines, each ``p0=`` the start of one
+or ``l0=`` all of it. ``use`` says which gate the next calls are about, ``state`` and ``names`` what is
+expected. Classifiers are written as the file that has them.
 """
 
 from __future__ import annotations

@@ -122,6 +122,9 @@ impl Door {
             Difference::Thresholds { .. } => {
                 self.tell(py, Kind::Thresholds, || Fields::thresholds(self.core.thresholds()))
             }
+            Difference::Rate { to, .. } => {
+                self.tell(py, Kind::Rate, || Fields::rate(to, Some(Difference::CAUSE)))
+            }
             Difference::Enforce { to, .. } => self.tell(py, Kind::Enforce, || Fields::enforce(to)),
             _ => Ok(()),
         }

@@ -10,9 +10,9 @@ from tidegate import ConfigError, load
 
 SUMMARY = "explain a configuration file in words, or say all that is wrong with it"
 DESCRIPTION = (
-    "Reads a configuration file as tidegate.load does and says in words what its gates and rules do. Lines that "
-    "begin with 'warning' are worth a second look. A file that cannot be used is exit code 1, with one problem a "
-    "line on standard error."
+    "Reads a configuration file as tidegate.load does and says in words what its gates and rules do. Lines "
+    "that begin with 'warning' are worth a second look. A file that cannot be used is exit code 1, with one "
+    "problem a line on standard error."
 )
 
 

@@ -15,10 +15,12 @@ def test_the_example_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr()
     assert said.err == ""
     assert said.out == (
-        "gate db: at most 20 at once; sheddable_plus while fewer than 18 are inside, sheddable while fewer than 15\n"
+        "gate db: at most 20 at once; sheddable_plus while fewer than 18 are inside, "
+        "sheddable while fewer than 15\n"
         "  at most 150 a minute, plus a burst of 10\n"
         "  requests that name no priority are critical\n"
-        "gate search: at most 50 at once; sheddable_plus while fewer than 45 are inside, sheddable while fewer than 38\n"
+        "gate search: at most 50 at once; sheddable_plus while fewer than 45 are inside, "
+        "sheddable while fewer than 38\n"
         "  requests that name no priority are sheddable_plus\n"
         "  how long permits are held is measured\n"
         "  warning: dry run: nobody is turned away, and who would have been is counted\n"
@@ -40,8 +42,8 @@ def test_a_bad_file_has_one_problem_a_line(tmp_path: Path, capsys: pytest.Captur
         f"{file}, line 2: gates.db.limit: limit must be a whole number from 0 to 2147483647, got 1.5",
         f"{file}, line 3: gates.db.enforce: must be true or false, got 'no'",
         f"{file}, line 4: gates.x: limit is missing",
-        f"{file}, line 5: gates.x.rate: rate must be COUNT/UNIT, a whole number from 0 to 10000000000 and s, min or "
-        'h, such as "150/min", got "3"',
+        f"{file}, line 5: gates.x.rate: rate must be COUNT/UNIT, a whole number from 0 to 10000000000 and s, "
+        'min or h, such as "150/min", got "3"',
     ]
 
 

@@ -102,11 +102,12 @@ def test_hooks_are_told_as_by_the_setters() -> None:
     gates = Gates.from_toml(DB.format(20))
     db = gates["db"]
     told = told_by(db)
-    gates.reload(DB.format(40) + "thresholds = { sheddable = 0.5 }\nenforce = false\n")
+    gates.reload(DB.format(40) + "thresholds = { sheddable = 0.5 }\nenforce = false\nrate = '2/s'\n")
     weights = dict(zip(Priority, (40, 40, 36, 20), strict=True))
     assert told == [
         ("limit", {"previous": 20, "limit": 40, "cause": "reload"}),
         ("thresholds", {"thresholds": weights}),
+        ("rate", {"rate": "2/s", "burst": 2, "cause": "reload"}),
         ("enforce", {"enforce": False}),
     ]
     assert db.limit_history[-1].cause == "reload"
@@ -156,7 +157,10 @@ def test_a_hook_that_interrupts_stops_no_change() -> None:
 
 
 def test_the_classifier_is_that_of_the_last_file() -> None:
-    rules = "[classifier]\ndefault = 'critical'\n[[classifier.rules]]\nmatch = {{ path = '/r*' }}\npriority = '{}'\n"
+    rules = (
+        "[classifier]\ndefault = 'critical'\n"
+        "[[classifier.rules]]\nmatch = {{ path = '/r*' }}\npriority = '{}'\n"
+    )
     gates = Gates.from_toml(rules.format("sheddable"))
     classifier = gates.classifier
     assert classifier is not None and gates.classifier is classifier

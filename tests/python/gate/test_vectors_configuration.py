@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from test_vectors import VECTORS, Script, assert_met, run
 from tidegate import ConfigError, Gate, Gates
 from tidegate.testing import ManualClock
-
-from test_vectors import VECTORS, Script, assert_met, run
 
 CASES = json.loads((VECTORS / "configuration.json").read_text("utf-8"))
 SECONDS = {"s": 1, "min": 60, "h": 3600}
@@ -35,8 +34,16 @@ def state(gate: Gate, asked: dict[str, Any]) -> dict[str, Any]:
         "enforce": lambda: gate.enforce,
         "timing": lambda: gate.stats().occupancy is not None,
         "closed": lambda: gate.closed,
+        "rate": lambda: rate(gate),
     }
-    return {key: read[key]() for key in asked if key in read}
+    return {key: read[key]() for key in asked}
+
+
+def rate(gate: Gate) -> dict[str, Any] | None:
+    if gate.rate is None:
+        return None
+    count, _, unit = gate.rate.partition("/")
+    return {"count": int(count), "seconds": SECONDS[unit], "burst": gate.burst}
 
 
 class OfAFile:
@@ -78,7 +85,7 @@ class OfAFile:
                 assert str(explained) == expected["why"]
         elif op == "gate":
             gate = self.script(step["gate"]).gate
-            assert_met(state(gate, expected), {key: expected[key] for key in expected if key != "rate"})
+            assert_met(state(gate, expected), expected)
         else:
             run(self.script(step["gate"]), {key: value for key, value in step.items() if key != "gate"})
 
