@@ -124,6 +124,7 @@ impl Threshold {
     pub(crate) const ALL: Self = Self::Ppm(PPM_ONE);
 
     /// What `priority` has where nothing was set.
+    #[cfg(feature = "file")]
     pub(crate) fn default_of(priority: Priority) -> Self {
         DEFAULTS[priority.level()]
     }

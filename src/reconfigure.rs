@@ -25,11 +25,13 @@ impl Gate {
 #[cfg(tidegate_loom)]
 impl Gate {
     #[doc(hidden)]
+    #[allow(clippy::must_use_candidate)]
     pub fn model_withdraw(&self) -> bool {
         self.withdraw()
     }
 
     #[doc(hidden)]
+    #[allow(clippy::must_use_candidate)]
     pub fn model_reinstate(&self) -> bool {
         self.reinstate()
     }
