@@ -327,6 +327,34 @@ fn a_file_is_read_again() {
     assert_eq!(error.to_string(), "f.toml: was given as text: there is no file to read again");
 }
 
+/// A reload that has read an older text than another, which was done meanwhile, does not bring that back.
+#[cfg(unix)]
+#[test]
+fn the_newest_text_wins() {
+    use std::io::Write;
+    use std::process::Command;
+
+    let folder = Folder::new("newest");
+    let path = folder.0.join("tidegate.toml");
+    fs::write(&path, limited(1)).unwrap();
+    let gates = Gates::load(&path).unwrap();
+    // A pipe keeps its reader until there is a writer, which is then sure that the reader has begun.
+    fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| gates.reload().unwrap());
+        let mut pipe = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        gates.reload_toml(&limited(3)).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, limited(4)).unwrap();
+        pipe.write_all(limited(2).as_bytes()).unwrap();
+        drop(pipe);
+        let changes = slow.join().unwrap();
+        assert_eq!(changes[0].difference, Difference::Limit { from: 3, to: 4 });
+    });
+    assert_eq!(gates.gate("db").unwrap().limit(), 4);
+}
+
 #[test]
 fn what_is_no_file_of_text_is_said_to_be_none() {
     let folder = Folder::new("text");

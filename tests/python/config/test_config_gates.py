@@ -181,7 +181,13 @@ def test_gates_are_published_as_others_are(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_child_has_the_file_too(file: Path) -> None:
+@pytest.mark.parametrize("published", [False, True])
+def test_a_child_has_the_file_too(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool
+) -> None:
+    if published:
+        monkeypatch.setenv("TIDEGATE_METRICS_DIR", str(tmp_path))
+    file.write_text(TWO + "default_priority = 'sheddable'\n", "utf-8")
     gates = load(file)
     with gates["db"]:
         child = os.fork()
@@ -189,6 +195,7 @@ def test_a_child_has_the_file_too(file: Path) -> None:
             code = 1
             try:
                 same = gates["db"].in_flight == 0 and gates["db"].limit == 5
+                same = same and gates["cache"].default_priority is Priority.SHEDDABLE
                 gates.reload("[gates.db]\nlimit = 7\n")
                 code = 0 if same and gates["db"].limit == 7 else 2
             finally:
