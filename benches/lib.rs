@@ -62,7 +62,7 @@ pub fn against_a_microsecond(
     sample(criterion, name, bar, |chunk| {
         let start = worked();
         ours(chunk);
-        (worked() - start, Duration::from_micros(chunk))
+        (worked().saturating_sub(start), Duration::from_micros(chunk))
     })
 }
 

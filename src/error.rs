@@ -157,4 +157,35 @@ pub enum ConfigError {
         /// How much there is.
         got: usize,
     },
+    /// A pressure that is not a share.
+    #[error("a pressure must be a number from 0 to 1, got {got}")]
+    Pressure {
+        /// What was given.
+        got: f64,
+    },
+    /// A signal's thresholds that leave no band between them.
+    #[error(
+        "a signal's thresholds must be 0 <= leave < enter <= full <= 1, \
+         got leave {leave}, enter {enter}, full {full}"
+    )]
+    SignalThresholds {
+        /// Not overloaded any more at this pressure or below.
+        leave: f64,
+        /// Overloaded at this pressure or above.
+        enter: f64,
+        /// As overloaded as can be.
+        full: f64,
+    },
+    /// No signal has this name.
+    #[error("no signal has the name {got:?}")]
+    Signal {
+        /// What was given.
+        got: String,
+    },
+    /// A value was pushed into a signal that has a source of its own.
+    #[error("values can only be pushed into a signal without a source; {name:?} is measured")]
+    SignalMeasured {
+        /// The signal.
+        name: String,
+    },
 }

@@ -39,6 +39,7 @@ mod classifier;
 mod clock;
 mod config;
 mod control;
+pub mod detector;
 #[cfg(feature = "file")]
 mod document;
 mod drain;
@@ -51,8 +52,10 @@ mod gate;
 mod histogram;
 pub mod limitations;
 mod memory;
+pub mod monitor;
 mod outcome;
 mod permit;
+pub mod pressure;
 mod priority;
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(tidegate_loom)))]
 mod published;
@@ -68,6 +71,7 @@ mod replaceable;
 mod retry;
 mod shard;
 mod shed;
+pub mod signal;
 mod state;
 mod stats;
 mod sums;

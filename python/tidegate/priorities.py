@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tidegate._errors import ConfigError
@@ -216,8 +217,8 @@ def _look(
 
 
 _OF_A_REQUEST: dict[str, _Look[Request]] = {
-    "method": lambda request: request.method,
-    "path": lambda request: request.path,
+    "method": attrgetter("method"),
+    "path": attrgetter("path"),
     "client": lambda request: request.client or None,
 }
 

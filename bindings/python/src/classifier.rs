@@ -67,7 +67,10 @@ impl Classifier {
 #[pymethods]
 impl Classifier {
     #[new]
-    #[pyo3(signature = (rules=None, *, default=None, essential=None), text_signature = "(rules=(), *, default=None, essential=None)")]
+    #[pyo3(
+        signature = (rules=None, *, default=None, essential=None),
+        text_signature = "(rules=(), *, default=None, essential=None)"
+    )]
     fn from_rules(
         py: Python<'_>,
         rules: Option<&Any<'_>>,

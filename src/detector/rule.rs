@@ -1,0 +1,80 @@
+//! What a signal's readings mean: thresholds, how long they must hold, and how fast the level follows.
+
+use std::time::Duration;
+
+use crate::error::ConfigError;
+
+/// A signal is not silent before this has passed, however short its holds are.
+pub(super) const LEAST_QUIET: Duration = Duration::from_secs(5);
+
+/// What a signal's readings mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    pub(super) enter: f64,
+    pub(super) leave: f64,
+    full: f64,
+    pub(super) enter_for: Duration,
+    pub(super) leave_for: Duration,
+    pub(super) dwell: Duration,
+    pub(super) ramp: Duration,
+}
+
+/// Enter at 0.85 for 2 s, leave at 0.70 for 10 s, rest 5 s; full at 1.0, reached in 20 s.
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            enter: 0.85,
+            leave: 0.70,
+            full: 1.0,
+            enter_for: Duration::from_secs(2),
+            leave_for: Duration::from_secs(10),
+            dwell: Duration::from_secs(5),
+            ramp: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Rule {
+    /// The default with other thresholds: overloaded at `enter`, not any more at `leave`, and the level is 1 at
+    /// `full`.
+    ///
+    /// # Errors
+    /// [`ConfigError::SignalThresholds`] unless 0 <= leave < enter <= full <= 1.
+    pub fn new(enter: f64, leave: f64, full: f64) -> Result<Self, ConfigError> {
+        if 0.0 <= leave && leave < enter && enter <= full && full <= 1.0 {
+            Ok(Self { enter, leave, full, ..Self::default() })
+        } else {
+            Err(ConfigError::SignalThresholds { leave, enter, full })
+        }
+    }
+
+    /// The same with other hold times.
+    #[must_use]
+    pub fn holding(self, enter_for: Duration, leave_for: Duration) -> Self {
+        Self { enter_for, leave_for, ..self }
+    }
+
+    /// The same with another rest after a change.
+    #[must_use]
+    pub fn resting(self, dwell: Duration) -> Self {
+        Self { dwell, ..self }
+    }
+
+    /// The same with another time for the level to rise from 0 to 1, or to fall.
+    #[must_use]
+    pub fn rising_in(self, ramp: Duration) -> Self {
+        Self { ramp, ..self }
+    }
+
+    /// After so long without a look nobody can say that the signal stayed what it was: the longer of its
+    /// holds, at least five seconds.
+    #[must_use]
+    pub fn quiet(&self) -> Duration {
+        self.enter_for.max(self.leave_for).max(LEAST_QUIET)
+    }
+
+    /// The level that a reading asks for.
+    pub(super) fn target(&self, value: f64) -> f64 {
+        ((value - self.leave) / (self.full - self.leave)).clamp(0.0, 1.0)
+    }
+}
