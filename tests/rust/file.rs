@@ -417,6 +417,8 @@ classifier: the first rule that matches a request decides
 #[test]
 fn reloads_under_load_lose_nothing() {
     const MOST: u32 = 8;
+    let soak = std::env::var("TIDEGATE_SOAK_RELOADS").ok();
+    let rounds: usize = soak.map_or(1_000, |rounds| rounds.parse().unwrap());
     let texts: Vec<String> = [
         "[gates.db]\nlimit = 8\n[gates.other]\nlimit = 1",
         "[gates.db]\nlimit = 2\nthresholds = { sheddable = 0.1 }\n[gates.other]\nlimit = 1",
@@ -450,7 +452,7 @@ fn reloads_under_load_lose_nothing() {
             .map(|thread| {
                 let (gates, texts) = (gates.clone(), &texts);
                 scope.spawn(move || {
-                    for round in 0..1_000 {
+                    for round in 0..rounds {
                         let text = &texts[(round * (thread + 1) + thread) % texts.len()];
                         assert_eq!(gates.reload_toml(text).is_err(), text.contains("-1"));
                     }
