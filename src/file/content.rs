@@ -43,9 +43,13 @@ impl Content {
         live: impl Fn(&str) -> Option<Gate>,
     ) -> Result<Self, FileError> {
         document::read(file, text, |root| {
-            let gates = root.table("gates", |table| gates(table, &live));
+            let mut names = 0;
+            let gates = root.table("gates", |table| {
+                names = table.named_values().len();
+                gates(table, &live)
+            });
             let classifier = root.table("classifier", classifier);
-            if gates.is_none() && classifier.is_none() {
+            if names == 0 && classifier.is_none() {
                 root.refuse("the file has neither gates nor a classifier: has it been cut short?");
             }
             Self { gates: gates.unwrap_or_default(), classifier: classifier.flatten() }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use proptest::prelude::*;
 use tidegate::{Difference, FileError, Gate, Gates, ManualClock, Outcome, Priority, Reason, Threshold};
 
 fn gates(text: &str) -> Gates {
@@ -244,7 +245,7 @@ fn timing_stays_as_it_was_made() {
 #[test]
 fn an_empty_file_closes_nothing() {
     let gates = gates(&limited(5));
-    for empty in ["", "# only a comment\n"] {
+    for empty in ["", "# only a comment\n", "[gates]\n"] {
         let error = gates.reload_toml(empty).unwrap_err();
         assert_eq!(
             problems(&error),
@@ -411,6 +412,71 @@ classifier: the first rule that matches a request decides
   all other requests have the priority that their gate gives to those that name none
 "
     );
+}
+
+/// Pieces that files are made of, and such that they are not.
+const PIECES: &[&str] = &[
+    "[gates.db]\n",
+    "[gates.\"a b\"]\n",
+    "[gates]\n",
+    "[classifier]\n",
+    "[[classifier.rules]]\n",
+    "[[gates.db.signals]]\n",
+    "limit = 20\n",
+    "limit = -1\n",
+    "limit = \"é\"\n",
+    "enforce = false\n",
+    "timing = true\n",
+    "rate = '5/s'\n",
+    "rate = 5\n",
+    "burst = 3\n",
+    "thresholds = { sheddable = 0.5 }\n",
+    "thresholds = { critical = 0.1, sheddable = { reserve = 1 } }\n",
+    "thresholds = 3\n",
+    "default_priority = 'essential'\n",
+    "scope = 'host'\n",
+    "default = 'critical'\n",
+    "priority = 'sheddable'\n",
+    "match = { path = ['/a*', '*'] }\n",
+    "match = { \"header.X-é\" = '' }\n",
+    "essential = [{ path = '/' }]\n",
+    "essential = []\n",
+    "\u{feff}",
+    "= =\n",
+    "'''",
+    "\"\"\"",
+    "{",
+    "[",
+    "é\n",
+    "\r\n",
+    "\0",
+    "# only this",
+    "a.b.c = 1\n",
+    "gates = 3\n",
+    "gates.x = { limit = 1 }\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+
+    /// Whatever a file says, it is taken or told what is wrong with it, at a line that it has; and what is told
+    /// changes nothing.
+    #[test]
+    fn any_text_is_a_file_or_has_problems(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..12)) {
+        let text = pieces.concat();
+        let gates = gates("[gates.db]\nlimit = 3\n");
+        let before = gates.explain();
+        match gates.reload_toml(&text) {
+            Ok(_) => prop_assert!(!gates.names().is_empty() || gates.classifier().is_some()),
+            Err(error) => {
+                prop_assert!(!error.problems.is_empty());
+                let lines = text.split('\n').count();
+                prop_assert!(error.problems.iter().all(|problem| (1..=lines).contains(&problem.line)), "{}", error);
+                prop_assert_eq!(error.to_string().lines().count(), error.problems.len(), "one a line: {:?}", error);
+                prop_assert_eq!(gates.explain(), before);
+            }
+        }
+    }
 }
 
 /// Reloads from several threads, among them such that take the gate away, while others come and go.
