@@ -5,7 +5,6 @@
 #include "check.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char two[] = "[gates.db]\nlimit = 5\n[gates.other]\nlimit = 1\n";
@@ -257,30 +256,6 @@ static void reloads_under_load_lose_nothing(void)
     tidegate_gates_free(shared);
 }
 
-/* A fork comes between reloads: the child can go on with the file, whatever other threads were at. */
-static void a_fork_amid_reloads(void)
-{
-    pthread_t thread;
-    shared = open_text(two);
-    pthread_create(&thread, NULL, reload_often, NULL);
-    for (int i = 0; i < 20; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            alarm(20);
-            const tidegate_gate *db;
-            int bad = reload(shared, two) != TIDEGATE_ADMITTED;
-            bad |= tidegate_find(shared, "db", 2, &db) != TIDEGATE_ADMITTED || tidegate_limit(db) != 5;
-            tidegate_gates_free(shared);
-            _exit(bad);
-        }
-        int status = -1;
-        waitpid(child, &status, 0);
-        CHECK_EQ(status, 0);
-    }
-    pthread_join(thread, NULL);
-    tidegate_gates_free(shared);
-}
-
 int main(void)
 {
     RUN(each_name_has_one_gate);
@@ -292,6 +267,5 @@ int main(void)
     RUN(a_file_is_explained);
     RUN(null_is_an_error);
     RUN(reloads_under_load_lose_nothing);
-    RUN(a_fork_amid_reloads);
     return failed_tests != 0;
 }

@@ -10,7 +10,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use tidegate::{Gate, Outcome, Priority, Reason, Threshold, Thresholds};
+use tidegate::{Gate, Outcome, Per, Priority, Rate, Reason, Threshold, Thresholds};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -362,6 +362,136 @@ fn a_drain_never_ends_before_the_last_is_out() {
         );
         let (held, drained) = (held.load(Ordering::SeqCst), drained.load(Ordering::SeqCst));
         assert_eq!(held + drained, 1, "held {held}, drained {drained}");
+    });
+}
+
+/// A rate of nothing, which admits its burst once: for models the clock stands still.
+fn once(burst: u32) -> Rate {
+    Rate::new(0, Per::Second).unwrap().with_burst(burst).unwrap()
+}
+
+fn rated(limit: u32, burst: u32) -> Arc<Gate> {
+    Arc::new(Gate::builder("model", limit).rate(once(burst)).build().unwrap())
+}
+
+/// Two race for the last of a rate. Whoever loses, after it was in already or before, leaves no trace but its
+/// refusal.
+#[test]
+fn never_above_the_rate() {
+    loom::model(|| {
+        let gate = rated(2, 1);
+        let visit = |gate: &Gate| match gate.try_admit(CRITICAL) {
+            Ok(permit) => drop(permit),
+            Err(shed) => assert_eq!(shed.reason, Reason::Rate),
+        };
+        race(&gate, visit, visit);
+        let stats = gate.stats();
+        assert_eq!(stats.in_flight, 0);
+        assert!(stats.high_water <= 2, "who was admitted may have seen the other for a moment");
+        assert_eq!((stats.admitted(CRITICAL), stats.released(Outcome::Success)), (1, 1));
+        assert_eq!(stats.shed(CRITICAL, Reason::Rate), 1);
+    });
+}
+
+/// What was taken of the limit for nothing is there again.
+#[test]
+fn a_race_for_the_rate_gives_the_room_back() {
+    loom::model(|| {
+        let gate = rated(1, 1);
+        let visit = |gate: &Gate| {
+            if let Err(shed) = gate.try_admit(CRITICAL) {
+                assert!([Reason::Limit, Reason::Rate].contains(&shed.reason));
+            }
+        };
+        race(&gate, visit, visit);
+        assert_eq!((gate.in_flight(), gate.stats().admitted(CRITICAL)), (0, 1));
+        gate.set_rate(None);
+        assert!(gate.try_admit(CRITICAL).is_ok());
+    });
+}
+
+/// A bare exit too many may take what was there for a moment: then that was an admission, and no count goes below
+/// another.
+#[test]
+fn a_race_for_the_rate_against_an_exit_too_many() {
+    loom::model(|| {
+        let gate = rated(2, 2);
+        gate.enter(None).unwrap();
+        assert!(gate.exit(Outcome::Success));
+        let mut ticket = None;
+        race(
+            &gate,
+            |gate| {
+                if gate.enter(None).is_ok() {
+                    gate.exit(Outcome::Success);
+                }
+            },
+            |gate| {
+                ticket = gate.take(CRITICAL).ok();
+                gate.exit(Outcome::Success);
+            },
+        );
+        if let Some(ticket) = ticket {
+            gate.put(ticket, Outcome::Success);
+        }
+        let stats = gate.stats();
+        assert_eq!(stats.in_flight, 0);
+        assert_eq!(stats.released(Outcome::Success), stats.admitted(CRITICAL));
+        assert_eq!(stats.unmatched_exits, 1);
+    });
+}
+
+/// Whoever leaves a closed gate because it lost the rate may be the last, and then wakes the drain.
+#[test]
+fn losing_the_rate_may_end_a_drain() {
+    loom::model(|| {
+        let gate = rated(2, 1);
+        let mut woken = None;
+        race(
+            &gate,
+            |gate| drop(gate.try_admit(CRITICAL)),
+            |gate| {
+                drop(gate.try_admit(CRITICAL));
+                woken = Some(Woken::when_drained(gate, []));
+            },
+        );
+        assert_eq!(woken.unwrap().times(), 1);
+    });
+}
+
+/// Once the setter has returned, nothing is admitted but by the rate,
+#[test]
+fn a_first_rate_against_an_admission() {
+    loom::model(|| {
+        let gate = gate(3);
+        let mut before = 0;
+        race(
+            &gate,
+            |gate| _ = gate.take(CRITICAL),
+            |gate| {
+                gate.set_rate(once(1));
+                before = gate.in_flight();
+                let _ = gate.take(CRITICAL);
+            },
+        );
+        assert!(gate.in_flight() <= before + 1);
+    });
+}
+
+/// and by the new one; what was used of the old one stays used.
+#[test]
+fn another_rate_against_an_admission() {
+    loom::model(|| {
+        let gate = rated(3, 2);
+        race(
+            &gate,
+            |gate| _ = gate.take(CRITICAL),
+            |gate| {
+                gate.set_rate(once(1));
+                let _ = gate.take(CRITICAL);
+            },
+        );
+        assert_eq!(gate.in_flight(), 1);
     });
 }
 
