@@ -490,12 +490,14 @@ private:
     std::string wrong_;  // the first thing that was; told when the thresholds are used
 };
 
-/// How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count / unit.
+/// How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count /
+/// unit.
 class rate
 {
 public:
-    /// `count`: 0 to 10^10 in each `unit`; of 0 the burst is admitted once, and then nothing. `burst`: the most weight
-    /// that may enter at once, 1 to 2147483647; 0 is the default: what one second brings, rounded up.
+    /// `count`: 0 to 10^10 in each `unit`; of 0 the burst is admitted once, and then nothing. `burst`: the
+    /// most weight that may enter at once, 1 to 2147483647; 0 is the default: what one second brings, rounded
+    /// up.
     constexpr rate(whole count, per unit, whole burst = 0) noexcept
         : values_{count.get(), burst.get(), static_cast<std::int32_t>(unit), 0}
     {
@@ -1113,8 +1115,8 @@ public:
     /// How much may be admitted a time; none for any.
     [[nodiscard]] std::optional<tidegate::rate> rate() const noexcept { return tidegate::rate::of(handle()); }
 
-    /// Sets the rate, or takes it away (`std::nullopt`). What was used of the old burst stays used, up to the whole
-    /// of the new one; where there was no rate the burst is full.
+    /// Sets the rate, or takes it away (`std::nullopt`). What was used of the old burst stays used, up to the
+    /// whole of the new one; where there was no rate the burst is full.
     status try_set_rate(const std::optional<tidegate::rate> &of) const noexcept
     {
         const tidegate_rate values = of ? of->values_ : tidegate_rate{};
@@ -1206,9 +1208,11 @@ public:
     {
         const status done = try_set_rate(of);
         if (done.code() == TIDEGATE_ERR_ARGUMENT) {
-            failure{done, "a rate must be a whole number from 0 to 10000000000 a second, a minute or an hour, and its "
-                          "burst one from 1 to 2147483647, or 0 for the default, got " +
-                              of->text()}
+            failure{
+                done,
+                "a rate must be a whole number from 0 to 10000000000 a second, a minute or an hour, and its "
+                "burst one from 1 to 2147483647, or 0 for the default, got " +
+                    of->text()}
                 .raise();
         }
         check(done);

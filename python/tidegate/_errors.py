@@ -120,7 +120,10 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
 
     @property
     def rate(self) -> str | None:
-        """The gate's rate and burst, as "150/min (burst 10)", when first asked for; None where it has none."""
+        """The gate's rate and burst, as "150/min (burst 10)"; None where it has none.
+
+        Asked for when this first is, and kept.
+        """
         try:
             return self._rate
         except AttributeError:

@@ -107,10 +107,10 @@ static void rates(void)
     tidegate_gate *gate, *made;
     CHECK_EQ(tidegate_gate_new(&config, "x", 1, &gate, NULL, 0), TIDEGATE_ADMITTED);
     static const tidegate_rate wrong[] = {
-        {-1, 0, 1, 0},          {10000000001, 0, 1, 0}, {INT64_MIN, 0, 1, 0}, {INT64_MAX, 0, 3600, 0},
-        {1, -1, 1, 0},          {1, 2147483648, 1, 0},  {1, 4294967297, 1, 0}, {1, INT64_MIN, 1, 0},
-        {1, 0, 0, 0},           {0, 1, 0, 0},           {1, 0, 2, 0},          {1, 0, -60, 0},
-        {1, 0, INT32_MAX, 0},   {1, 0, 1, 1},           {0, 0, 0, 1},
+        {-1, 0, 1, 0},        {10000000001, 0, 1, 0}, {INT64_MIN, 0, 1, 0},  {INT64_MAX, 0, 3600, 0},
+        {1, -1, 1, 0},        {1, 2147483648, 1, 0},  {1, 4294967297, 1, 0}, {1, INT64_MIN, 1, 0},
+        {1, 0, 0, 0},         {0, 1, 0, 0},           {1, 0, 2, 0},          {1, 0, -60, 0},
+        {1, 0, INT32_MAX, 0}, {1, 0, 1, 1},           {0, 0, 0, 1},
     };
     for (size_t i = 0; i < COUNT(wrong); i++) {
         char why[256] = "";
@@ -127,7 +127,8 @@ static void rates(void)
     CHECK_EQ(tidegate_set_rate(NULL, &read), TIDEGATE_ERR_NULL);
     CHECK_EQ(tidegate_get_rate(gate, NULL), TIDEGATE_ERR_NULL);
     CHECK_EQ(tidegate_get_rate(NULL, &read), TIDEGATE_ERR_NULL);
-    const tidegate_rate largest = {10000000000, 2147483647, TIDEGATE_PER_HOUR, 0}, by_default = {150, 0, 60, 0};
+    const tidegate_rate largest = {10000000000, 2147483647, TIDEGATE_PER_HOUR, 0},
+                        by_default = {150, 0, 60, 0};
     CHECK_EQ(tidegate_set_rate(gate, &largest), TIDEGATE_ADMITTED);
     CHECK_EQ(tidegate_set_rate(gate, &by_default), TIDEGATE_ADMITTED);
     CHECK_EQ(tidegate_get_rate(gate, &read), TIDEGATE_ADMITTED);

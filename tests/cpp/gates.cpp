@@ -124,14 +124,17 @@ TEST(a_rate_outside_its_rule_is_an_error_and_changes_nothing)
     for (const rate &wrong : {rate(-1, per::second), rate(10000000001, per::second), rate(1, per::second, -1),
                               rate(1, per::second, 2147483648), rate(1, static_cast<per>(2))}) {
         CHECK_EQ(db.try_set_rate(wrong).code(), TIDEGATE_ERR_ARGUMENT);
-        CHECK(check::thrown<config_error>([&] { db.set_rate(wrong); })
-                  .find("a rate must be a whole number from 0 to 10000000000") == 0);
+        CHECK(check::thrown<config_error>([&] {
+                  db.set_rate(wrong);
+              }).find("a rate must be a whole number from 0 to 10000000000") == 0);
         CHECK(!check::thrown<config_error>([&] { gate g(config("db", 20).set_rate(wrong)); }).empty());
     }
     CHECK(db.rate()->unit() == per::hour);
     CHECK_EQ(db.stats().generation, 0);
-    CHECK_EQ(check::thrown<config_error>([] { gate g(config("db", 1).set_rate(rate(-1, per::second))); })
-                 .find("rate must be COUNT/UNIT"), 0);
+    CHECK_EQ(check::thrown<config_error>([] {
+                 gate g(config("db", 1).set_rate(rate(-1, per::second)));
+             }).find("rate must be COUNT/UNIT"),
+             0);
 }
 
 TEST(a_shed_error_outlives_its_gate)

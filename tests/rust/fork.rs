@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tidegate::{Gate, Outcome, Priority, Thresholds};
+use tidegate::{Gate, ManualClock, Outcome, Per, Priority, Rate, Thresholds};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -23,6 +23,7 @@ fn main() {
     let checks: &[(&str, fn())] = &[
         ("d09_a_child_starts_empty_and_inherited_permits_are_inert", child_starts_empty),
         ("d09_an_inherited_configuration_stays", configuration_stays),
+        ("d09_a_child_has_a_full_burst_of_the_rate", rates_start_anew),
         ("d09_locks_in_use_at_the_fork_do_not_stop_the_child", locks_are_replaced),
         #[cfg(feature = "file")]
         ("d09_a_fork_comes_between_reloads", forks_amid_reloads),
@@ -103,6 +104,31 @@ fn configuration_stays() {
     for ticket in over {
         gate.put(ticket, Outcome::Success);
     }
+}
+
+/// A rate counts in its process, as everything does; the parent's goes on.
+#[cfg(unix)]
+fn rates_start_anew() {
+    let directory = std::env::temp_dir().join(format!("tidegate-test-rates-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let rate = Rate::new(0, Per::Second).unwrap().with_burst(3).unwrap();
+    let clock = std::sync::Arc::new(ManualClock::new(1_000));
+    for published in [false, true] {
+        let mut builder = Gate::builder("fork", 9).rate(rate).clock(clock.clone());
+        if published {
+            builder = builder.publish_in(&directory);
+        }
+        let gate = builder.build().unwrap();
+        let admitted = |tries| (0..tries).filter(|_| gate.try_admit(CRITICAL).is_ok()).count();
+        assert_eq!(admitted(2), 2);
+        in_child(|| {
+            assert_eq!((gate.rate(), admitted(9)), (Some(rate), 3));
+            gate.set_rate(None);
+            in_child(|| assert_eq!((gate.rate(), admitted(9)), (None, 9)));
+        });
+        assert_eq!(admitted(9), 1);
+    }
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 /// While threads of the parent fight over every lock, and wait, many children use them all, from two threads,

@@ -468,7 +468,7 @@ mod checks {
         put("garbage.tidegate", &vec![0xa5; good.len()]);
         put("zeros.tidegate", &vec![0; good.len()]);
         put("unfinished.tidegate", &edited(0, 0));
-        put("version.tidegate", &edited(8, 2));
+        put("version.tidegate", &edited(8, 3));
         put("state.tidegate", &edited(16, 1));
         put("pid.tidegate", &edited(32, u64::MAX));
         put("name.tidegate", &edited(80, 4_000));

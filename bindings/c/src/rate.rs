@@ -15,6 +15,9 @@ pub const TIDEGATE_PER_MINUTE: i32 = 60;
 /// A rate per hour.
 pub const TIDEGATE_PER_HOUR: i32 = 3600;
 
+const UNITS: [(i32, Per); Per::ALL.len()] =
+    [(TIDEGATE_PER_SECOND, Per::Second), (TIDEGATE_PER_MINUTE, Per::Minute), (TIDEGATE_PER_HOUR, Per::Hour)];
+
 /// How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count / per. All
 /// zero is no rate: any.
 #[repr(C)]
@@ -40,8 +43,8 @@ impl tidegate_rate {
         if (count, burst, per, reserved) == (0, 0, 0, 0) {
             return Ok(None);
         }
-        let unit = Per::ALL.into_iter().find(|unit| i64::from(unit.seconds()) == i64::from(per));
-        let Some(unit) = unit.filter(|_| reserved == 0) else {
+        let unit = UNITS.into_iter().find(|&(number, _)| number == per && reserved == 0);
+        let Some((_, unit)) = unit else {
             let text = format!(
                 "rate.per must be 1 (second), 60 (minute) or 3600 (hour), and rate.reserved 0, or all of rate 0 \
                  for none, got {per} and {reserved}"
@@ -54,8 +57,8 @@ impl tidegate_rate {
 
     fn of(rate: Rate) -> Self {
         let count = i64::try_from(rate.count()).unwrap_or(i64::MAX); // at most 10^10
-        let per = i32::try_from(rate.per().seconds()).unwrap_or(i32::MAX); // at most 3600
-        Self { count, burst: rate.burst().into(), per, reserved: 0 }
+        let unit = UNITS.into_iter().find(|&(_, unit)| unit == rate.per());
+        Self { count, burst: rate.burst().into(), per: unit.map_or(0, |(number, _)| number), reserved: 0 }
     }
 }
 

@@ -40,7 +40,9 @@ class Five:
         return 5
 
 
-@pytest.mark.parametrize("rate", ["", "150", "150/d", "0.5/s", "-1/s", "+1/s", "nan/s", "1/s ", "10000000001/s", "\ud800"])
+@pytest.mark.parametrize(
+    "rate", ["", "150", "150/d", "0.5/s", "-1/s", "+1/s", "nan/s", "1/s ", "10000000001/s", "\ud800"]
+)
 def test_what_is_no_rate(rate: str) -> None:
     gate = Gate("db", limit=20, rate="1/s")
     rule = r"rate must be COUNT/UNIT, a whole number from 0 to 10000000000 and s, min or h"
