@@ -64,7 +64,8 @@ demo-cpp: $(VENV)/.package
 test: test-rust test-python test-languages
 
 test-rust:
-	$(CARGO) test --locked -p tidegate -p tidegate-c
+	$(CARGO) test --locked -p tidegate --features sim
+	$(CARGO) test --locked -p tidegate-c
 	RUSTFLAGS="--cfg tidegate_loom" $(CARGO) test --locked --target-dir target/loom --release --test loom
 
 test-python: $(VENV)/.package

@@ -25,6 +25,19 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// From the times of both sides, sample by sample.
+    fn of(name: &'static str, bar: Option<f64>, samples: &[(f64, f64)]) -> Self {
+        assert!(!samples.is_empty(), "{name}: no sample was long enough");
+        let median_of = |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
+        Self {
+            name,
+            ours_ns: median_of(&|sample| sample.0),
+            peer_ns: median_of(&|sample| sample.1),
+            ratio: median_of(&|sample| sample.0 / sample.1),
+            bar,
+        }
+    }
+
     /// The figure as `target/bench.json` has it.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -52,17 +65,20 @@ pub fn compare(
 }
 
 /// Times `ours` against a microsecond for each iteration: in the time that this thread has worked, since the
-/// microsecond does not slow down with a machine that others use, too.
+/// microsecond does not slow down with a machine that others use, too. `ours` says how many it has run: as many
+/// as it was given, or more.
 pub fn against_a_microsecond(
     criterion: &mut Criterion,
     name: &'static str,
     bar: Option<f64>,
-    mut ours: impl FnMut(u64),
+    mut ours: impl FnMut(u64) -> u64,
 ) -> Figure {
     sample(criterion, name, bar, |chunk| {
         let start = worked();
-        ours(chunk);
-        (worked().saturating_sub(start), Duration::from_micros(chunk))
+        let ran = ours(chunk);
+        let share = f64::from(u32::try_from(chunk).expect("a chunk"))
+            / f64::from(u32::try_from(ran).expect("a few chunks"));
+        (worked().saturating_sub(start).mul_f64(share), Duration::from_micros(chunk))
     })
 }
 
@@ -91,16 +107,7 @@ fn sample(
             ours_time
         });
     });
-    let samples = samples.into_inner();
-    assert!(!samples.is_empty(), "{name}: no sample was long enough");
-    let median_of = |value: &dyn Fn(&(f64, f64)) -> f64| median(samples.iter().map(value).collect());
-    Figure {
-        name,
-        ours_ns: median_of(&|sample| sample.0),
-        peer_ns: median_of(&|sample| sample.1),
-        ratio: median_of(&|sample| sample.0 / sample.1),
-        bar,
-    }
+    Figure::of(name, bar, &samples.into_inner())
 }
 
 #[allow(clippy::cast_precision_loss)] // far fewer than 2^52 iterations

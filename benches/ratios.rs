@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use criterion::Criterion;
+use tidegate::sim::{Arrivals, Clients, Scenario, Service, Sizes};
 use tidegate::{Classifier, Clock, Gate, MonotonicClock, Per, Priority, Rate};
 use tidegate_benches::foreign::Pairs;
 use tidegate_benches::rules::{self, MISSED};
-use tidegate_benches::{against_a_microsecond, compare};
+use tidegate_benches::{Figure, against_a_microsecond, compare};
 use tokio::sync::Semaphore;
 
 const LIMIT: u32 = 20;
@@ -68,7 +69,10 @@ fn main() {
         &mut criterion,
         "rust.classify_50_rules_vs_microsecond",
         Some(1.0),
-        |n| classifications(&classifier, n),
+        |n| {
+            classifications(&classifier, n);
+            n
+        },
     ));
     let (c, cpp) = (Pairs::load("TIDEGATE_BENCH_C"), Pairs::load("TIDEGATE_BENCH_CPP"));
     if let Some(c) = &c {
@@ -78,12 +82,34 @@ fn main() {
     if let (Some(c), Some(cpp)) = (&c, &cpp) {
         figures.push(compare(&mut criterion, "cpp.pair_vs_c", Some(1.1), |n| cpp.run(n), |n| c.run(n)));
     }
+    figures.push(simulated(&mut criterion));
     criterion.final_summary();
     if let Some(path) = std::env::var_os("TIDEGATE_BENCH_OUT") {
-        let figures: Vec<_> = figures.iter().map(tidegate_benches::Figure::json).collect();
+        let figures: Vec<_> = figures.iter().map(Figure::json).collect();
         let json = serde_json::json!({ "figures": figures });
         std::fs::write(path, format!("{json:#}\n")).expect("the output file can be written");
     }
+}
+
+fn simulated(criterion: &mut Criterion) -> Figure {
+    let article = article();
+    against_a_microsecond(criterion, "sim.event_vs_microsecond", Some(1.0), |n| {
+        let mut events = 0;
+        while events < n {
+            events += article.run(1).expect("a valid scenario").events;
+        }
+        events
+    })
+}
+
+/// The article's database behind a gate at twice its capacity, for some ten thousand events.
+fn article() -> Scenario {
+    let arrivals = Arrivals::poisson(80.0 / 60.0, Duration::from_secs(10_000));
+    let service = Service::shared(3.0 / 60.0, 0.02, 0.000_555).sizes(Sizes::Lognormal { cv: 0.5 });
+    let mut scenario = Scenario::new("article", arrivals, service);
+    scenario.gate = Some(Gate::builder("db", 42));
+    scenario.clients = Clients::patient_for(Duration::from_secs(180));
+    scenario
 }
 
 fn pairs(gate: &Gate, n: u64) {

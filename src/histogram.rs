@@ -52,6 +52,26 @@ impl Histogram {
         Self { counts: cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect() }
     }
 
+    /// One that nobody else counts in, and nothing was counted in yet.
+    #[cfg(feature = "sim")]
+    pub(crate) fn empty() -> Self {
+        Self { counts: vec![0; BUCKETS].into_boxed_slice() }
+    }
+
+    /// Counts a latency.
+    #[cfg(feature = "sim")]
+    pub(crate) fn add(&mut self, latency_ns: u64) {
+        self.counts[bucket(latency_ns)] += 1;
+    }
+
+    /// Counts what another one has counted.
+    #[cfg(feature = "sim")]
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (sum, more) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += more;
+        }
+    }
+
     /// How many latencies were counted.
     #[must_use]
     pub fn count(&self) -> u64 {

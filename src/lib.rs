@@ -72,6 +72,8 @@ mod retry;
 mod shard;
 mod shed;
 pub mod signal;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod state;
 mod stats;
 mod sums;

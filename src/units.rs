@@ -1,6 +1,6 @@
-//! Times as people write them: `"1.5s"`. Pure.
+//! Times and rates as people write them: `"1.5s"`, `"150/min"`. Pure.
 
-#![cfg_attr(not(feature = "sim"), allow(dead_code))] // only scenarios have times, so far
+#![cfg_attr(not(feature = "sim"), allow(dead_code))] // only scenarios have them, so far
 
 use std::time::Duration;
 
@@ -8,6 +8,10 @@ use crate::rate::Per;
 
 /// What [`duration`] takes.
 pub(crate) const A_DURATION: &str = "a time such as \"500ms\", \"1.5s\", \"15min\" or \"2h\"";
+
+/// What [`rate`] takes.
+#[cfg(feature = "sim")]
+pub(crate) const A_RATE: &str = "a rate such as \"1.5/s\", \"150/min\" or \"2000/h\"";
 
 /// A time from `"500ms"`, `"1.5s"`, `"15min"` or `"2h"`. Never negative.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -22,9 +26,33 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * unit_s).map_err(|_| refused())
 }
 
+/// How many a second, from `"1.5/s"`, `"150/min"` or `"2000/h"`. Never negative.
+#[cfg(feature = "sim")]
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let refused = || format!("must be {A_RATE}, got {text:?}");
+    let (count, unit) = text.split_once('/').ok_or_else(refused)?;
+    if !count.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(refused());
+    }
+    let count: f64 = count.parse().map_err(|_| refused())?;
+    Ok(count / f64::from(Per::named(unit).ok_or_else(refused)?.seconds()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "sim")]
+    #[test]
+    fn rates_have_a_number_and_a_unit() {
+        for (text, a_second) in [("1.5/s", 1.5), ("150/min", 2.5), ("7200/h", 2.0), ("0/s", 0.0)] {
+            assert_eq!(rate(text), Ok(a_second), "{text}");
+        }
+        for text in ["", "1", "/s", "1/", "-1/s", "1e3/s", "1 /s", "1/d", "inf/s", "1/s/s"] {
+            let refused = rate(text).unwrap_err();
+            assert!(refused.starts_with("must be a rate") && refused.contains(text), "{refused}");
+        }
+    }
 
     #[test]
     fn times_have_a_number_and_a_unit() {

@@ -25,9 +25,7 @@ impl GateTable {
     pub(crate) fn read(table: &Table<'_>) -> Option<Self> {
         let limit = table.need("limit", limit);
         let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
-        if let Some(limit) = limit
-            && let Err(error) = Control::new(limit, thresholds, Priority::default())
-        {
+        if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds, Priority::default())) {
             match table.value("thresholds") {
                 Some(thresholds) => thresholds.refuse(error),
                 None => table.refuse(error),

@@ -15,5 +15,7 @@ mod words;
 pub use change::{Change, Difference};
 pub(crate) use classifier::classifier;
 pub(crate) use gate::GateTable;
+#[cfg(feature = "sim")]
+pub(crate) use gate::priority;
 pub use gates::Gates;
 pub use read::toml_text;
