@@ -10,7 +10,7 @@
 The limit is per process. See the README for how to choose one, and ``tidegate demo`` for what it does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping as _Mapping
 
 # The first two are for native code, which must not be the one to import them: an import in the middle of a
 # drain lets in signal handlers that drain, too, and a fork that finds it half done.
@@ -35,7 +35,7 @@ from tidegate._native import (
 )
 
 # A native class is no subclass of one in Python.
-Mapping.register(Gates)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
+_Mapping.register(Gates)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 __version__ = "0.1.0"
 

@@ -249,6 +249,7 @@ impl Gates {
         })
     }
 
+    /// The gate of this name, or ``default`` where the file has none.
     #[pyo3(signature = (name, default=None, /))]
     fn get<'py>(
         slf: &Bound<'py, Self>,
