@@ -10,7 +10,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use tidegate::{Gate, Outcome, Per, Priority, Rate, Reason, Threshold, Thresholds};
+use std::time::Duration;
+use tidegate::{Ask, Gate, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Weight};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -426,7 +427,6 @@ fn a_race_for_the_rate_against_an_exit_too_many() {
         let gate = rated(2, 2);
         gate.enter(None).unwrap();
         assert!(gate.exit(Outcome::Success));
-        let mut ticket = None;
         race(
             &gate,
             |gate| {
@@ -435,13 +435,10 @@ fn a_race_for_the_rate_against_an_exit_too_many() {
                 }
             },
             |gate| {
-                ticket = gate.take(CRITICAL).ok();
+                drop(gate.try_admit(CRITICAL));
                 gate.exit(Outcome::Success);
             },
         );
-        if let Some(ticket) = ticket {
-            gate.put(ticket, Outcome::Success);
-        }
         let stats = gate.stats();
         assert_eq!(stats.in_flight, 0);
         assert_eq!(stats.released(Outcome::Success), stats.admitted(CRITICAL));
@@ -486,20 +483,22 @@ fn a_first_rate_against_an_admission() {
     });
 }
 
-/// and by the new one; what was used of the old one stays used.
+/// and by the new one: who has looked at the old one, and has not taken of it, does not take of it any more.
 #[test]
 fn another_rate_against_an_admission() {
     few_switches(|| {
         let gate = rated(3, 2);
+        let mut unused = false;
         race(
             &gate,
-            |gate| _ = gate.take(CRITICAL),
+            |gate| _ = gate.take(Ask::from(CRITICAL).weight(Weight::new(2).unwrap())),
             |gate| {
                 gate.set_rate(once(1));
-                let _ = gate.take(CRITICAL);
+                unused = gate.retry_after(CRITICAL) == RetryAfter::Known(Duration::ZERO);
             },
         );
-        assert_eq!(gate.in_flight(), 1);
+        assert_eq!(gate.in_flight(), if unused { 0 } else { 2 });
+        assert_eq!(gate.take(CRITICAL).is_ok(), unused, "what was used of the old one stays used");
     });
 }
 
