@@ -14,8 +14,8 @@ export PYTHONUTF8 = 1
 # The scripts look for what was built where it is built, whatever the user has set.
 export CARGO_TARGET_DIR := $(CURDIR)/target
 
-.PHONY: help demo demo-cpp test test-rust test-python test-languages polyglot install header leak-matrix bench \
-    soak check clean
+.PHONY: help demo demo-cpp test test-rust test-python test-languages polyglot install header leak-matrix proof \
+    bench soak check clean
 
 help:
 	@echo "demo         overload a chatbot's database: ungated, with a semaphore, with tidegate"
@@ -26,6 +26,7 @@ help:
 	@echo "header       include/tidegate.h and the list of symbols, from bindings/c"
 	@echo "check        format, lints, types, docs"
 	@echo "leak-matrix  every hook against every fault, in docs/leak-matrix.md"
+	@echo "proof        the simulator against queueing theory and the article, at full power, in docs/proof.md"
 	@echo "bench        the figures, as ratios to their peers, in target/bench.json"
 	@echo "soak         long storms, models and sanitizers"
 
@@ -64,7 +65,7 @@ demo-cpp: $(VENV)/.package
 test: test-rust test-python test-languages
 
 test-rust:
-	$(CARGO) test --locked -p tidegate --features sim
+	$(CARGO) test --locked -p tidegate --features capacity,sim
 	$(CARGO) test --locked -p tidegate-c
 	RUSTFLAGS="--cfg tidegate_loom" $(CARGO) test --locked --target-dir target/loom --release --test loom
 
@@ -86,6 +87,9 @@ header:
 
 leak-matrix: $(VENV)/.package
 	$(BIN)/python scripts/leak_matrix.py $(ARGS)
+
+proof: $(VENV)/.package
+	$(BIN)/python scripts/proof.py $(ARGS)
 
 bench: $(VENV)/.package
 	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json scripts/bench_libraries.sh $(CARGO) bench --locked -p tidegate-benches

@@ -34,6 +34,8 @@ compile_error!("tidegate needs 64-bit atomics: its admission word holds count, s
 
 mod admission;
 mod ask;
+#[cfg(feature = "capacity")]
+pub mod capacity;
 mod causes;
 mod classifier;
 mod clock;

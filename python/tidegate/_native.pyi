@@ -1,5 +1,5 @@
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
@@ -35,9 +35,15 @@ __all__ = [
     "Stats",
     "Subscription",
     "Throttle",
+    "UslFit",
+    "fit_usl",
     "load",
+    "oracle_degrading",
+    "oracle_erlang_b",
+    "oracle_thresholds",
     "priority_from",
     "read_priority_from",
+    "simulate",
     "sums_here",
     "sums_in",
 ]
@@ -434,6 +440,25 @@ class GateSum:
     @property
     def limit_changes(self) -> list[tuple[str, int]]: ...
 
+@final
+class UslFit:
+    @property
+    def lambda_(self) -> float: ...
+    @property
+    def sigma(self) -> float: ...
+    @property
+    def kappa(self) -> float: ...
+    @property
+    def residuals(self) -> list[float]: ...
+    @property
+    def best_concurrency(self) -> float | None: ...
+    @property
+    def best_throughput(self) -> float | None: ...
+    def throughput(self, concurrency: float) -> float: ...
+
+def fit_usl(
+    points: Sequence[tuple[float, float] | tuple[float, float, float]], *, kappa: bool = True
+) -> UslFit: ...
 def load(
     path: str | os.PathLike[str],
     *,
@@ -442,5 +467,38 @@ def load(
 ) -> Gates: ...
 def sums_here(gates: list[Gate] | None = None) -> list[GateSum]: ...
 def sums_in(directory: str | os.PathLike[str]) -> tuple[list[GateSum], int, int]: ...
+def simulate(text: str, file: str, seed: int) -> str: ...
+def oracle_erlang_b(
+    limit: int,
+    offered: float,
+    /,
+    *,
+    service: str = "exponential",
+    seed: int = 1,
+    dry_run: bool = False,
+    bare: bool = False,
+) -> tuple[str, str | None]: ...
+def oracle_degrading(
+    rate: float,
+    limit: int,
+    lambda_: float,
+    sigma: float,
+    kappa: float,
+    /,
+    *,
+    service: str = "exponential",
+    seed: int = 1,
+) -> tuple[str, str | None]: ...
+def oracle_thresholds(
+    limit: int,
+    thresholds: list[int],
+    offered: list[float],
+    /,
+    *,
+    service: str = "exponential",
+    seed: int = 1,
+    dry_run: bool = False,
+    bare: bool = False,
+) -> tuple[str, str | None]: ...
 def priority_from(value: object) -> Priority: ...
 def read_priority_from(variable: ContextVar[Any]) -> None: ...

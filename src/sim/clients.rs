@@ -51,6 +51,9 @@ pub struct Retries {
     pub on_timeout: bool,
     /// After a shed.
     pub on_shed: bool,
+    /// When it is too late in the run to come again; `None`: never.
+    #[serde(rename = "until_s", serialize_with = "written::some_seconds")]
+    pub until: Option<Duration>,
 }
 
 impl Clients {
@@ -67,6 +70,7 @@ impl Clients {
         };
         most(retries.most).of("clients.retries.most")?;
         rules::time(retries.after).of("clients.retries.after")?;
+        retries.until.map_or(Ok(Duration::ZERO), rules::time).of("clients.retries.until")?;
         at_least(1.0, retries.backoff).of("clients.retries.backoff")?;
         jitter(retries.jitter).of("clients.retries.jitter").map(drop)
     }

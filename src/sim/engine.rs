@@ -26,11 +26,24 @@ use crate::priority::Priority;
 /// The most requests inside, or about to come again: some hundred megabytes.
 const MOST_INSIDE: usize = 4_000_000;
 
-pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Report, ScenarioError> {
-    let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
-    let mut engine = Engine::new(scenario, seed, door);
-    engine.run()?;
-    Ok(engine.report(seed))
+/// A run is taken in so many steps: between two it can be ended.
+const STEPS: u64 = 2_000;
+
+pub(super) fn run(
+    scenario: &Scenario,
+    seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<Report>, ScenarioError> {
+    let mut engine = Engine::new(scenario, seed)?;
+    let end_ns = nanos(scenario.duration);
+    for step in 1..STEPS {
+        engine.until(end_ns / STEPS * step)?;
+        if !go_on() {
+            return Ok(None);
+        }
+    }
+    engine.until(end_ns)?;
+    Ok(Some(engine.report(seed)))
 }
 
 /// What happens next.
@@ -46,7 +59,7 @@ enum Next {
 }
 
 #[derive(Debug)]
-struct Engine<'s> {
+pub(super) struct Engine<'s> {
     scenario: &'s Scenario,
     door: Door,
     streams: Streams,
@@ -64,9 +77,12 @@ struct Engine<'s> {
 }
 
 impl<'s> Engine<'s> {
-    fn new(scenario: &'s Scenario, seed: u64, door: Door) -> Self {
-        let Service { lambda, sigma, kappa, servers, .. } = scenario.service;
-        let speed_of = |dependency: &Dependency| Speed { alone: dependency.speed(), sigma: 0.0, kappa: 0.0 };
+    pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
+        let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
+        let Service { lambda, sigma, kappa, processors, servers, .. } = scenario.service;
+        let all = Speed::new(lambda / 1e9, sigma, kappa);
+        let served = Speed { processors: processors.map_or(all.processors, f64::from), ..all };
+        let speed_of = |dependency: &Dependency| Speed::new(dependency.speed(), 0.0, 0.0);
         let dependency = scenario.dependency.as_ref().map(speed_of);
         let mut engine = Self {
             scenario,
@@ -77,7 +93,7 @@ impl<'s> Engine<'s> {
             sizes: scenario.service.sizes.sampler(),
             arrival_ns: 0,
             requests: Requests::default(),
-            service: Pool::new(Place::Service, Speed { alone: lambda / 1e9, sigma, kappa }, servers),
+            service: Pool::new(Place::Service, served, servers),
             dependency: dependency.map(|speed| Pool::new(Place::Dependency, speed, None)),
             agenda: Agenda::new(scenario),
             recorder: Recorder::new(scenario),
@@ -85,13 +101,21 @@ impl<'s> Engine<'s> {
             now_ns: 0,
         };
         engine.draw_arrival();
-        engine
+        Ok(engine)
     }
 
-    fn run(&mut self) -> Result<(), ScenarioError> {
+    pub(super) fn gate(&self) -> Option<&crate::Gate> {
+        self.door.gate()
+    }
+
+    /// All that happens up to a moment, at most the end of the scenario's time, which is passed only once.
+    pub(super) fn until(&mut self, until_ns: u64) -> Result<(), ScenarioError> {
         let end_ns = nanos(self.scenario.duration);
         loop {
             let (at_ns, next) = self.next();
+            if at_ns > until_ns {
+                return Ok(());
+            }
             self.now_ns = at_ns;
             self.door.set_clock(at_ns);
             self.events += 1;
@@ -147,6 +171,7 @@ impl<'s> Engine<'s> {
                     alone: change.lambda.map_or(speed.alone, |lambda| lambda / 1e9),
                     sigma: change.sigma.unwrap_or(speed.sigma),
                     kappa: change.kappa.unwrap_or(speed.kappa),
+                    ..speed
                 };
                 self.service.change(self.now_ns, speed, change.servers, &mut self.requests);
             }
@@ -293,10 +318,14 @@ impl<'s> Engine<'s> {
         let Some(pause_ns) = retries.pause_ns(attempt.tries, &mut self.streams.retries) else {
             return Ok(());
         };
+        let at_ns = self.now_ns.saturating_add(pause_ns);
+        if retries.until.is_some_and(|until| at_ns >= nanos(until)) {
+            return Ok(());
+        }
         if self.agenda.retries() >= MOST_INSIDE {
             return Err(self.too_many("that will be tried again"));
         }
-        self.agenda.add_retry(self.now_ns.saturating_add(pause_ns), attempt);
+        self.agenda.add_retry(at_ns, attempt);
         Ok(())
     }
 

@@ -73,6 +73,7 @@ mod arrivals;
 mod clients;
 mod door;
 mod engine;
+pub mod oracle;
 mod pool;
 mod read;
 mod recorder;

@@ -22,14 +22,24 @@ pub(super) struct Speed {
     pub(super) alone: f64,
     pub(super) sigma: f64,
     pub(super) kappa: f64,
+    /// How many get on at a time; infinite: all.
+    pub(super) processors: f64,
 }
 
 impl Speed {
+    /// Where all get on at a time.
+    pub(super) const fn new(alone: f64, sigma: f64, kappa: f64) -> Self {
+        Self { alone, sigma, kappa, processors: f64::INFINITY }
+    }
+
     /// With how many.
     #[allow(clippy::cast_precision_loss)] // far fewer than 2^52
     fn with(self, serving: usize) -> f64 {
-        let others = serving as f64 - 1.0;
-        self.alone / (1.0 + self.sigma * others + self.kappa * (others + 1.0) * others)
+        let serving = serving as f64;
+        let at_work = serving.min(self.processors);
+        let others = at_work - 1.0;
+        let share = at_work / serving;
+        self.alone * share / (1.0 + self.sigma * others + self.kappa * at_work * others)
     }
 }
 
@@ -198,7 +208,7 @@ mod tests {
     /// However many are cancelled, and however far off their marks are.
     #[test]
     fn cancelled_requests_leave_the_memory() {
-        let speed = Speed { alone: 1e-9, sigma: 1.0, kappa: 0.0 };
+        let speed = Speed::new(1e-9, 1.0, 0.0);
         let mut pool = Pool::new(Place::Service, speed, Some(10));
         let mut requests = Requests::default();
         let first = requests.insert(request()).unwrap();

@@ -137,8 +137,20 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`] where it breaks a rule, or the requests inside outgrow the memory.
     pub fn run(&self, seed: u64) -> Result<Report, ScenarioError> {
+        self.run_while(seed, &mut || true).map(|report| report.expect("it was to go on"))
+    }
+
+    /// As [`run`](Self::run), asking now and then whether to go on: `None` where the answer was no.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] where it breaks a rule, or the requests inside outgrow the memory.
+    pub fn run_while(
+        &self,
+        seed: u64,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Report>, ScenarioError> {
         self.check()?;
-        engine::run(self, seed)
+        engine::run(self, seed, go_on)
     }
 }
 

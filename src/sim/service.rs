@@ -13,7 +13,8 @@ use super::written;
 /// Of `n` requests in service each gets on at `lambda / (1 + sigma (n - 1) + kappa n (n - 1))` units of
 /// work a second: Gunther's universal scalability law, "Guerrilla Capacity Planning", 2007, chapter 4.
 /// With `sigma` 1 that is a processor shared evenly, with `sigma` and `kappa` 0 servers that do not disturb
-/// each other.
+/// each other. Where there are `processors`, `n` counts up to as many, and who is beyond them takes turns with
+/// the others: throughput stays at what it is there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Service {
     /// Units of work a second of a request that is alone; a request is one unit on average.
@@ -22,6 +23,9 @@ pub struct Service {
     pub sigma: f64,
     /// Coherency: how much all pairs slow a request down. What makes throughput fall beyond a peak.
     pub kappa: f64,
+    /// How many get on at a time: the others of those served wait for their turn and disturb nobody.
+    /// `None`: all.
+    pub processors: Option<u32>,
     /// How many are served at a time; the rest wait before it, first come, first served. `None`: all.
     pub servers: Option<u32>,
     /// How much work a request is.
@@ -50,7 +54,15 @@ impl Service {
     /// A database that all inside share, with the universal scalability law's slowdown. `lambda` is a second.
     #[must_use]
     pub fn shared(lambda: f64, sigma: f64, kappa: f64) -> Self {
-        Self { lambda, sigma, kappa, servers: None, sizes: Sizes::default(), changes: Vec::new() }
+        Self {
+            lambda,
+            sigma,
+            kappa,
+            processors: None,
+            servers: None,
+            sizes: Sizes::default(),
+            changes: Vec::new(),
+        }
     }
 
     /// `servers` that do not disturb each other (`None`: as many as there are requests), each of which takes
@@ -71,6 +83,7 @@ impl Service {
         positive(self.lambda).of("service.lambda")?;
         not_negative(self.sigma).of("service.sigma")?;
         not_negative(self.kappa).of("service.kappa")?;
+        some(self.processors).of("service.processors")?;
         some(self.servers).of("service.servers")?;
         self.sizes.check("service.sizes")?;
         for (at, change) in self.changes.iter().enumerate() {

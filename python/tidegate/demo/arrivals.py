@@ -17,6 +17,9 @@ from tidegate.demo.corpus import CONVERSATIONS
 ESSENTIAL_SHARE = 0.1
 MAX_RETRIES = 2
 
+# Of how long they waited in vain.
+PAUSES = (0.1, 0.5)
+
 _SHIPPED_TRACE = "azure-llm-conv-thinned.csv"
 
 
@@ -36,6 +39,31 @@ class Arrival:
     """How long they pause before each retry, as a fraction of how long they waited in vain."""
 
 
+def users(
+    load: float,
+    best_per_s: float,
+    seconds: float,
+    *,
+    seed: int,
+    trace: Sequence[float] | None = None,
+    occasion: int = 0,
+) -> list[Arrival]:
+    """The users of one window: they depend on nothing else, so that whoever asks again gets the same.
+
+    Args:
+        load: How many come, as a multiple of `best_per_s`.
+        best_per_s: How many the database can answer.
+        seconds: How long they come.
+        seed: Of all chance.
+        trace: Arrival times to follow. None: Poisson arrivals.
+        occasion: Which of the windows at this load.
+    """
+    rng = random.Random(f"{seed} {float(load)} {occasion}")  # noqa: S311
+    per_s = load * best_per_s
+    times = poisson(per_s, seconds, rng) if trace is None else segment(trace, per_s, seconds, rng)
+    return populate(times, rng)
+
+
 def populate(times: Iterable[float], rng: random.Random) -> list[Arrival]:
     """A user for each arrival time."""
     return [
@@ -43,7 +71,7 @@ def populate(times: Iterable[float], rng: random.Random) -> list[Arrival]:
             at=at,
             conversation=rng.randrange(CONVERSATIONS),
             essential=rng.random() < ESSENTIAL_SHARE,
-            pauses=tuple(rng.uniform(0.1, 0.5) for _ in range(MAX_RETRIES)),
+            pauses=tuple(rng.uniform(*PAUSES) for _ in range(MAX_RETRIES)),
         )
         for at in times
     ]

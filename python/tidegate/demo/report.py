@@ -81,6 +81,10 @@ class Report:
     database: str
     seed: int
     timeout: float
+    seconds: float
+    """How long users came, for each load and arm."""
+    arrivals: str
+    """By the shipped trace ("trace"), by another one ("file"), or by chance ("poisson")."""
     limit: int
     workers: int
     best_per_s: float

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import random
 import statistics
 from collections import defaultdict
 from collections.abc import Generator, Sequence
@@ -41,6 +40,8 @@ class Options:
     """None: by Little's law from the measured throughput."""
     trace: Sequence[float] | None
     """Arrival times to follow. None: Poisson arrivals."""
+    arrivals: str = "trace"
+    """What `trace` is: the shipped one ("trace"), another one ("file"), or none ("poisson")."""
     database: str = "sqlite"
     dsn: str | None = field(default=None, repr=False)
     """An existing PostgreSQL. None: one of our own."""
@@ -126,6 +127,8 @@ class _Conductor:
             database=self._job.database.kind,
             seed=options.seed,
             timeout=options.timeout,
+            seconds=options.seconds,
+            arrivals=options.arrivals,
             limit=found.limit,
             workers=found.workers,
             best_per_s=found.best_per_s,
@@ -186,13 +189,9 @@ class _Conductor:
 
     def _users(self, load: float, window: float, occasion: int, found: _Capacity) -> list[Arrival]:
         options = self._options
-        rng = random.Random(f"{options.seed} {load} {occasion}")  # noqa: S311
-        per_s = load * found.best_per_s
-        if options.trace is None:
-            times = arrivals.poisson(per_s, window, rng)
-        else:
-            times = arrivals.segment(options.trace, per_s, window, rng)
-        return arrivals.populate(times, rng)
+        return arrivals.users(
+            load, found.best_per_s, window, seed=options.seed, trace=options.trace, occasion=occasion
+        )
 
     async def _play(
         self, arm: str, users: Sequence[Arrival], window: float, found: _Capacity, *, watched: bool = False

@@ -32,6 +32,7 @@ fn retries(table: &Table<'_>) -> Retries {
         jitter: table.read("jitter", number(jitter)).unwrap_or_default(),
         on_timeout: on.0,
         on_shed: on.1,
+        until: table.read("until", time),
     }
 }
 

@@ -18,11 +18,15 @@ pub(super) fn read(table: &Table<'_>, end: Duration) -> Option<Service> {
     let kind = table.need("kind", one_of(&[("shared", Kind::Shared), ("servers", Kind::Servers)]));
     let sizes = table.table("sizes", sizes).flatten().unwrap_or_default();
     let mut service = match kind {
-        Some(Kind::Shared) => Service::shared(
-            table.need("lambda", rate(positive)).unwrap_or(1.0),
-            table.read("sigma", number(not_negative)).unwrap_or_default(),
-            table.read("kappa", number(not_negative)).unwrap_or_default(),
-        ),
+        Some(Kind::Shared) => Service {
+            processors: table.read("processors", whole(some)),
+            servers: table.read("servers", whole(some)),
+            ..Service::shared(
+                table.need("lambda", rate(positive)).unwrap_or(1.0),
+                table.read("sigma", number(not_negative)).unwrap_or_default(),
+                table.read("kappa", number(not_negative)).unwrap_or_default(),
+            )
+        },
         Some(Kind::Servers) => Service::servers(
             table.read("servers", whole(some)),
             table.need("time", some_time).unwrap_or(Duration::from_secs(1)),

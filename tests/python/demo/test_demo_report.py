@@ -81,6 +81,8 @@ def report(*overload: Row, light: list[Row] = LIGHT, goodput: float = 0.96, lag:
         database="sqlite",
         seed=1,
         timeout=1.0,
+        seconds=6.0,
+        arrivals="trace",
         limit=36,
         workers=2,
         best_per_s=108.0,
@@ -180,7 +182,7 @@ def test_a_run_between_the_claims_is_not_judged() -> None:
 def test_the_json_has_the_names_that_others_rely_on() -> None:
     fields = json.loads(json.dumps(as_json(report(), Verdict(True, True, "Holds."))))
     assert set(fields) >= {
-        *("database", "seed", "timeout", "limit", "best_per_s", "service_ms", "curve"),
+        *("database", "seed", "timeout", "seconds", "arrivals", "limit", "best_per_s", "service_ms", "curve"),
         *("generator_lag_ms_p99", "valid", "verdict", "reference", "loads"),
     }
     assert fields["verdict"] == "Holds."

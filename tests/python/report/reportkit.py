@@ -80,6 +80,8 @@ def report(*more: Row, **changed: Any) -> Report:
         "database": "sqlite",
         "seed": 7,
         "timeout": 1.0,
+        "seconds": 6.0,
+        "arrivals": "trace",
         "limit": 36,
         "workers": 2,
         "best_per_s": 108.5,

@@ -99,7 +99,7 @@ fn the_gate_says_who_they_are() {
 }
 
 /// One line of a good scenario, made bad, and what is said about it.
-const FAULTS: [(&str, &str, &str); 40] = [
+const FAULTS: [(&str, &str, &str); 42] = [
     ("duration = \"3min\"", "duration = \"0s\"", "line 2: duration: must be a time above 0, got 0 s"),
     ("duration = \"3min\"", "duration = 3", "line 2: duration: must be a time such as"),
     (
@@ -138,11 +138,7 @@ const FAULTS: [(&str, &str, &str); 40] = [
         "kind = \"magic\"",
         "line 18: service.kind: must be one of shared, servers, got \"magic\"",
     ),
-    (
-        "kind = \"shared\"",
-        "kind = \"shared\"\nservers = 3",
-        "line 19: unknown key \"servers\"; service takes",
-    ),
+    ("kind = \"shared\"", "kind = \"shared\"\ntime = \"1s\"", "line 19: unknown key \"time\"; service takes"),
     ("lambda = \"60/min\"", "lambda = \"0/min\"", "line 19: service.lambda: must be a number above 0"),
     ("lambda = \"60/min\"", "", "line 17: service: lambda is missing"),
     ("sigma = 0.02", "sigma = -0.02", "line 20: service.sigma: must be a number from 0 to 1e12, got -0.02"),
@@ -197,6 +193,8 @@ const FAULTS: [(&str, &str, &str); 40] = [
         "line 34: clients.retries.most: must be a whole number from 0 to 4294967295, got -1",
     ),
     ("backoff = 2.0", "backoff = 0.5", "line 34: clients.retries.backoff: must be a number from 1"),
+    ("jitter = 0.1", "until = 3", "line 34: clients.retries.until: must be"),
+    ("kind = \"shared\"", "kind = \"shared\"\nprocessors = 0", "line 19: service.processors: must be"),
     ("jitter = 0.1", "jitter = 2", "line 34: clients.retries.jitter: must be a share from 0 to 1, got 2"),
     (
         "on = [\"timeout\", \"shed\"]",

@@ -22,6 +22,7 @@ fn scenario() -> Scenario {
         jitter: 0.0,
         on_timeout: true,
         on_shed: true,
+        until: None,
     });
     scenario
 }
@@ -84,7 +85,9 @@ type Put = fn(&mut Scenario);
 
 #[test]
 fn values_that_have_no_use() {
-    let others: [(&str, Put); 14] = [
+    let others: [(&str, Put); 16] = [
+        ("service.processors", |scenario| scenario.service.processors = Some(0)),
+        ("clients.retries.until", |scenario| retries(scenario).until = Some(LONG)),
         ("duration", |scenario| scenario.duration = Duration::ZERO),
         ("duration", |scenario| scenario.duration = LONG),
         ("interval", |scenario| scenario.interval = Duration::ZERO),

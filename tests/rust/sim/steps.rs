@@ -159,8 +159,15 @@ fn an_answer_that_comes_with_the_timeout_is_good() {
 fn clients_come_again_later_and_later() {
     let mut scenario = at(&[0.0, 0.0], Service::servers(None, seconds(20.0)));
     scenario.gate = Some(Gate::builder("db", 1));
-    let retries =
-        Retries { most: 3, after: seconds(2.0), backoff: 2.0, jitter: 0.0, on_timeout: false, on_shed: true };
+    let retries = Retries {
+        most: 3,
+        after: seconds(2.0),
+        backoff: 2.0,
+        jitter: 0.0,
+        on_timeout: false,
+        on_shed: true,
+        until: None,
+    };
     scenario.clients.retries = Some(retries);
     let attempts = |scenario: &Scenario| -> Vec<f64> {
         let series = scenario.run(1).unwrap().series;

@@ -61,6 +61,7 @@ fn retries_keep_a_burst_alive() {
         jitter: 0.0,
         on_timeout: true,
         on_shed: false,
+        until: None,
     });
     let storm = scenario.run(3).unwrap();
     assert!(errors(&alone, 30..60) < 0.01, "{}", errors(&alone, 30..60));

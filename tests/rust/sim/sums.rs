@@ -38,6 +38,7 @@ fn busy(gate: Option<GateBuilder>, on_timeout: OnTimeout) -> Scenario {
             jitter: 0.5,
             on_timeout: true,
             on_shed: true,
+            until: None,
         }),
     };
     scenario
