@@ -32,6 +32,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -40,6 +41,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #if !defined(TIDEGATE_NO_EXCEPTIONS) && !defined(__cpp_exceptions) && !defined(_CPPUNWIND)
 #define TIDEGATE_NO_EXCEPTIONS
@@ -1248,7 +1250,15 @@ public:
 #endif
 
 private:
+    friend class gates;
+
     explicit gate(tidegate_gate *made) : handle_(made, tidegate_gate_free) {}
+
+    /// One of a file, which is kept as long as the gate is.
+    gate(const std::shared_ptr<tidegate_gates> &file, const tidegate_gate *of_it) noexcept
+        : handle_(file, of_it)
+    {
+    }
 
     const tidegate_gate *handle() const noexcept { return handle_.get(); }
 
@@ -1301,6 +1311,211 @@ private:
 };
 
 #endif
+
+// --- gates from a file ---------------------------------------------------------------------------
+
+/// What is known of a request: see `gates::classify`.
+struct attribute {
+    /// Such as "path"; valid during the call.
+    const char *name;
+    /// Its value, valid during the call; what a client sent need not be UTF-8.
+    std::string_view value;
+};
+
+/// The gates of a file in TOML, by name, and its classifier: as a handle, whose copies are the same gates.
+/// They are given up with the last of the copies and of the gates that were found in them. Any thread may use
+/// a handle that no other thread assigns to at the time. A handle that was moved away answers every call with
+/// TIDEGATE_ERR_NULL.
+///
+///     const tidegate::gates gates("tidegate.toml");              // throws config_error with all that is
+///     wrong const tidegate::gate db = gates["db"]; std::cout << gates.reload(); // what was changed, one
+///     change a line
+class gates
+{
+public:
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// The gates of the file at `path`. Throws `config_error`, whose message has all that is wrong with it,
+    /// one problem a line; `error` where header and library do not belong together.
+    explicit gates(const std::string &path) : gates(open(path).value()) {}
+#endif
+
+    /// The gates of the file at `path`, or all that is wrong with it, one problem a line.
+    [[nodiscard]] static result<gates, failure> open(const std::string &path)
+    {
+        return make([&](tidegate_gates **out, std::string &why) {
+            return tidegate_open(path.c_str(), out, why.data(), why.size());
+        });
+    }
+
+    /// The gates of a text in TOML, which messages call `file`.
+    [[nodiscard]] static result<gates, failure> open_text(std::string_view text,
+                                                          const std::string &file = "<text>")
+    {
+        return make([&](tidegate_gates **out, std::string &why) {
+            return tidegate_open_text(data(text), text.size(), file.c_str(), out, why.data(), why.size());
+        });
+    }
+
+    /// The gate of this name, if the file has it: each time a handle of the same gate.
+    [[nodiscard]] std::optional<gate> find(std::string_view name) const noexcept
+    {
+        const tidegate_gate *of_it = nullptr;
+        if (tidegate_find(handle_.get(), data(name), name.size(), &of_it) != TIDEGATE_ADMITTED) {
+            return std::nullopt;
+        }
+        return gate(handle_, of_it);
+    }
+
+    /// All gates that the file has, in its order.
+    [[nodiscard]] std::vector<gate> all() const
+    {
+        std::vector<gate> all;
+        const tidegate_gate *of_it = nullptr;
+        while (tidegate_gate_at(handle_.get(), all.size(), &of_it) == TIDEGATE_ADMITTED) {
+            all.push_back(gate(handle_, of_it));
+        }
+        return all;
+    }
+
+    /// Reads the file again and makes the gates what it says now; gates keep what they count. What was
+    /// changed, one change a line; or all that is wrong, and then nothing was changed.
+    [[nodiscard]] result<std::string, failure> try_reload() const
+    {
+        return saying([&](std::string &report) {
+            return tidegate_reload(handle_.get(), report.data(), report.size());
+        });
+    }
+
+    /// The same from a text.
+    [[nodiscard]] result<std::string, failure> try_reload_text(std::string_view text) const
+    {
+        return saying([&](std::string &report) {
+            return tidegate_reload_text(handle_.get(), data(text), text.size(), report.data(), report.size());
+        });
+    }
+
+    /// The priority of a request by the rules that the file has now; `priority::gate_default` where they
+    /// leave it to the gate. Of several attributes with one name the first counts.
+    [[nodiscard]] result<priority> try_classify(const attribute *attributes, std::size_t count) const
+    {
+        const auto raw = raw_attributes(attributes, count);
+        std::int32_t decided = TIDEGATE_PRIORITY_DEFAULT;
+        const status done(tidegate_classify(handle_.get(), raw.data(), raw.size(), &decided, nullptr, 0));
+        if (!done.ok()) {
+            return done;
+        }
+        return static_cast<priority>(decided);
+    }
+
+    /// The same for a list: `gates.try_classify({{"method", "GET"}, {"path", path}})`.
+    [[nodiscard]] result<priority> try_classify(std::initializer_list<attribute> attributes) const
+    {
+        return try_classify(attributes.begin(), attributes.size());
+    }
+
+    /// A sentence with the rule that decides for a request.
+    [[nodiscard]] result<std::string, failure> try_explain(std::initializer_list<attribute> attributes) const
+    {
+        const auto raw = raw_attributes(attributes.begin(), attributes.size());
+        return saying([&](std::string &why) {
+            std::int32_t decided = TIDEGATE_PRIORITY_DEFAULT;
+            return tidegate_classify(handle_.get(), raw.data(), raw.size(), &decided, why.data(), why.size());
+        });
+    }
+
+    /// What the gates and rules do, in words, with what is worth a second look.
+    [[nodiscard]] result<std::string, failure> try_explain() const
+    {
+        std::size_t length = 0;
+        tidegate_explain(handle_.get(), nullptr, 0, &length);
+        return saying([&](std::string &text) {
+            text.resize(length + 1);
+            return tidegate_explain(handle_.get(), text.data(), text.size(), nullptr);
+        });
+    }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// As `find`. Throws `config_error` where the file has no such gate.
+    [[nodiscard]] gate operator[](std::string_view name) const
+    {
+        if (auto found = find(name)) {
+            return *std::move(found);
+        }
+        failure{status(TIDEGATE_ERR_ARGUMENT), "the file has no gate \"" + std::string(name) + "\""}.raise();
+    }
+
+    /// As `try_reload`. Throws `config_error`.
+    std::string reload() const { return try_reload().value(); }
+
+    /// As `try_reload_text`. Throws `config_error`.
+    std::string reload_text(std::string_view text) const { return try_reload_text(text).value(); }
+
+    /// As `try_classify`.
+    [[nodiscard]] priority classify(std::initializer_list<attribute> attributes) const
+    {
+        return try_classify(attributes).value();
+    }
+
+    /// As `try_explain`.
+    [[nodiscard]] std::string explain(std::initializer_list<attribute> attributes) const
+    {
+        return try_explain(attributes).value();
+    }
+
+    /// As `try_explain`.
+    [[nodiscard]] std::string explain() const { return try_explain().value(); }
+#endif
+
+private:
+    explicit gates(tidegate_gates *made) : handle_(made, tidegate_gates_free) {}
+
+    /// An empty view may have no address, which is no empty text in C.
+    static const char *data(std::string_view text) noexcept
+    {
+        return text.data() == nullptr ? "" : text.data();
+    }
+
+    /// What `call` writes into a text that has room for it.
+    template <class Call>
+    static result<std::string, failure> saying(Call &&call)
+    {
+        constexpr std::size_t room = 1 << 16;
+        std::string said(room, '\0');
+        const status done(call(said));
+        said.resize(std::char_traits<char>::length(said.c_str()));
+        if (!done.ok()) {
+            return failure{done, std::move(said)};
+        }
+        return said;
+    }
+
+    template <class Open>
+    static result<gates, failure> make(Open &&open)
+    {
+        if (auto mismatch = detail::abi_mismatch(tidegate_abi_version())) {
+            return *std::move(mismatch);
+        }
+        tidegate_gates *made = nullptr;
+        auto said = saying([&](std::string &why) { return open(&made, why); });
+        if (!said) {
+            return said.error();
+        }
+        return gates(made);
+    }
+
+    static std::vector<tidegate_attribute> raw_attributes(const attribute *attributes, std::size_t count)
+    {
+        std::vector<tidegate_attribute> raw;
+        raw.reserve(count);
+        for (std::size_t at = 0; at < count; ++at) {
+            const auto &[name, value] = attributes[at];
+            raw.push_back({name, data(value), value.size()});
+        }
+        return raw;
+    }
+
+    std::shared_ptr<tidegate_gates> handle_;
+};
 
 }  // namespace tidegate
 

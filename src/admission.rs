@@ -49,7 +49,6 @@ pub(crate) struct Inner {
     pub(crate) name: Box<str>,
     cold: Replaceable<Cold>,
     pub(crate) state: Memory,
-    pub(crate) default_priority: Priority,
     pub(crate) timing: bool,
 }
 
@@ -102,10 +101,10 @@ impl Inner {
             state.config.raise(Flags::RATED_ON);
         }
         control.store_thresholds(&state.config);
+        state.config.store_default_priority(control.default_priority);
         Ok(Self {
             word: Word::Local,
             state,
-            default_priority: config.default_priority,
             timing: config.timing,
             name: config.name,
             cold: Replaceable::new(Cold::new(control, config.clock.now_ns())),
@@ -113,11 +112,19 @@ impl Inner {
         })
     }
 
+    pub(crate) fn store_enforce(&self, enforce: bool) {
+        if enforce {
+            self.state.config.lower(Flags::DRY_RUN);
+        } else {
+            self.state.config.raise(Flags::DRY_RUN_ON);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn admit(&self, ask: Ask, entry: Entry) -> Result<Ticket, Shed> {
         let (priority, fallback) = match ask.priority {
             Some(priority) => (priority, Fallback::No),
-            None => (self.default_priority, Fallback::Yes),
+            None => (self.state.config.default_priority(), Fallback::Yes),
         };
         let weight = ask.weight.get();
         if entry == Entry::Bare && !self.state.config.flags().has(Flags::BARE_SEEN) {
@@ -305,11 +312,39 @@ impl Inner {
         }
     }
 
-    /// Admits nothing from now on; whether this call closed it.
+    /// Admits nothing from now on, for good; whether this call closed it.
+    ///
+    /// A gate that is withdrawn is closed already, and might be reinstated at this moment: then its word is
+    /// changed nevertheless. Either that comes before the swap by which `reinstate` opens it, which then fails and
+    /// finds the gate ended; or it comes after, and closes it. Of a gate that is not, `reinstate` sees that it has
+    /// ended: it comes after a `withdraw` whose change of the flags came after the one made here.
     pub(crate) fn close(&self) -> bool {
+        let flags = self.state.config.raise(Flags::ENDED);
+        let closed = if flags.has(Flags::WITHDRAWN) {
+            self.word.close_anew(&self.state)
+        } else {
+            self.word.close(&self.state)
+        };
+        fence(Ordering::SeqCst);
+        closed
+    }
+
+    /// As [`close`](Self::close), until [`reinstate`](Self::reinstate). Callers serialise the two.
+    #[cfg(any(feature = "file", tidegate_loom))]
+    pub(crate) fn withdraw(&self) -> bool {
+        self.state.config.raise(Flags::WITHDRAWN);
         let closed = self.word.close(&self.state);
         fence(Ordering::SeqCst);
         closed
+    }
+
+    /// Opens a withdrawn gate; `false` where its owner closed it, too, for good. What is inside was counted all
+    /// the time. Nobody waits for it to be drained on behalf of its owner, who would have closed it.
+    #[cfg(any(feature = "file", tidegate_loom))]
+    pub(crate) fn reinstate(&self) -> bool {
+        let opened = self.word.open_unless(&self.state, || self.state.config.flags().has(Flags::ENDED));
+        self.state.config.lower(Flags::WITHDRAWN);
+        opened
     }
 
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
@@ -467,6 +502,7 @@ impl Inner {
     pub(crate) fn start_anew(&self, control: Control) {
         self.state.leave_to_parent();
         control.store_thresholds(&self.state.config);
+        self.state.config.store_default_priority(control.default_priority);
         if let Some((word, flags)) = control.at_fork {
             self.state.config.restore(flags);
             self.word.start_anew(&self.state, word);

@@ -107,7 +107,7 @@ impl GateBuilder {
     /// [`ConfigError`] when the name, the limit, the thresholds or the directory break their rule.
     pub fn build(self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
-        let mut control = Control::new(self.limit, self.thresholds)?;
+        let mut control = Control::new(self.limit, self.thresholds, self.default_priority)?;
         control.rate = self.rate;
         Gate::from_parts(self, control)
     }

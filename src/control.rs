@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::error::{ConfigError, MAX_LIMIT};
-use crate::priority::Thresholds;
+use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
 use crate::state::{Config, Flags};
 use crate::word::View;
@@ -29,6 +29,7 @@ pub struct LimitChange {
 pub(crate) struct Control {
     pub(crate) limit: u32,
     pub(crate) thresholds: Thresholds,
+    pub(crate) default_priority: Priority,
     pub(crate) rate: Option<Rate>,
     pub(crate) history: VecDeque<LimitChange>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
@@ -37,10 +38,14 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(limit: u32, thresholds: Thresholds) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        limit: u32,
+        thresholds: Thresholds,
+        default_priority: Priority,
+    ) -> Result<Self, ConfigError> {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
-        Ok(Self { limit, thresholds, rate: None, history: VecDeque::new(), at_fork: None })
+        Ok(Self { limit, thresholds, default_priority, rate: None, history: VecDeque::new(), at_fork: None })
     }
 
     /// Stores what admissions rest on. A rate closes the short way in.

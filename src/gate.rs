@@ -39,7 +39,7 @@ use crate::stats::Stats;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Gate {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// Building, and what does not change.
@@ -86,7 +86,7 @@ impl Gate {
     /// The priority of requests that name none.
     #[must_use]
     pub fn default_priority(&self) -> Priority {
-        self.inner.default_priority
+        self.inner.state.config.default_priority()
     }
 }
 
@@ -219,7 +219,9 @@ impl Gate {
         let inner = &*self.inner;
         let now_ns = inner.clock.now_ns(); // as in `set_limit`
         let mut control = inner.cold().control.lock();
-        inner.set_rate(&mut control, rate.into(), now_ns);
+        inner.store_rate(&mut control, rate.into(), now_ns);
+        control.store_thresholds(&inner.state.config);
+        inner.word.publish(&inner.state);
     }
 
     /// The last limit changes, at most 64, oldest first.
@@ -238,11 +240,7 @@ impl Gate {
     pub fn set_enforce(&self, enforce: bool) {
         let inner = &*self.inner;
         let _serialised = inner.cold().control.lock();
-        if enforce {
-            inner.state.config.lower(Flags::DRY_RUN);
-        } else {
-            inner.state.config.raise(Flags::DRY_RUN_ON);
-        }
+        inner.store_enforce(enforce);
         inner.word.publish(&inner.state);
     }
 }
@@ -280,7 +278,14 @@ impl Gate {
         self.inner.cold().drain.when_empty(callback, || self.inner.is_empty())
     }
 
-    /// Forgets a callback given to [`on_drained`](Self::on_drained), which then is not called any more.
+    /// As [`on_drained`](Self::on_drained), without closing the gate: for whoever tells of a gate that its
+    /// [file](crate::Gates) closed, and that may be open again before it is drained.
+    #[allow(clippy::must_use_candidate)] // as above
+    pub fn when_drained(&self, callback: Box<dyn FnOnce() + Send>) -> DrainId {
+        self.inner.cold().drain.when_empty(callback, || self.closed() && self.inner.is_empty())
+    }
+
+    /// Forgets a callback that waits for the gate to be drained, which then is not called any more.
     /// `false` where it was called already, or is about to be.
     #[allow(clippy::must_use_candidate)] // it is forgotten either way
     pub fn forget_drained(&self, id: DrainId) -> bool {
@@ -322,7 +327,7 @@ impl Gate {
     pub fn retry_after(&self, ask: impl Into<Ask>) -> RetryAfter {
         let inner = &*self.inner;
         let Ask { priority, weight } = ask.into();
-        let priority = priority.unwrap_or(inner.default_priority);
+        let priority = priority.unwrap_or_else(|| self.default_priority());
         let view = inner.word.view(&inner.state);
         let threshold = inner.state.config.threshold(priority.level());
         if view.closed() {

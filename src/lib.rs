@@ -67,6 +67,8 @@ mod published;
 mod published;
 mod rate;
 mod rated;
+#[cfg(any(feature = "file", tidegate_loom))]
+mod reconfigure;
 mod registry;
 mod replaceable;
 mod retry;
@@ -97,6 +99,8 @@ pub use document::{FileError, Problem};
 pub use drain::DrainId;
 pub use durations::Durations;
 pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES, MAX_RATE_COUNT};
+#[cfg(feature = "file")]
+pub use file::{Change, Difference, Gates, toml_text};
 pub use fork::Process;
 pub use gate::Gate;
 pub use histogram::Histogram;

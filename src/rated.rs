@@ -84,9 +84,9 @@ impl Inner {
         }
     }
 
-    /// Sets the rate, with the control lock held. What is used of the burst stays so from one rate to
+    /// Takes a rate over, with the control lock held, for whoever then stores the thresholds and publishes. What is used of the burst stays so from one rate to
     /// another; where there was none nothing was counted, and the burst is full.
-    pub(crate) fn set_rate(&self, control: &mut Control, rate: Option<Rate>, now_ns: u64) {
+    pub(crate) fn store_rate(&self, control: &mut Control, rate: Option<Rate>, now_ns: u64) {
         let state = &*self.state;
         match rate {
             Some(rate) => {
@@ -96,7 +96,5 @@ impl Inner {
             None => state.config.lower(Flags::RATED),
         }
         control.rate = rate;
-        control.store_thresholds(&state.config);
-        self.word.publish(state);
     }
 }

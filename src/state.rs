@@ -43,6 +43,8 @@ pub(crate) struct Config {
     short: [AtomicU32; PRIORITIES],
     thresholds: [AtomicU32; PRIORITIES],
     flags: AtomicU32,
+    /// The level of the priority of requests that name none.
+    default_priority: AtomicU32,
 }
 
 /// What a gate does beyond its fixed limit; a plain gate has none of it.
@@ -71,6 +73,10 @@ impl Flags {
     pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
+    /// Its owner closed it, for good.
+    pub(crate) const ENDED: Self = Self(1 << 6);
+    /// The file that it is from has it no more: closed until the file has it again.
+    pub(crate) const WITHDRAWN: Self = Self(1 << 7);
 
     #[inline]
     pub(crate) fn has(self, other: Self) -> bool {
@@ -109,12 +115,23 @@ impl Config {
         Flags(self.flags.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn raise(&self, flag: Flags) {
-        self.flags.fetch_or(flag.0, Ordering::Relaxed);
+    #[inline]
+    pub(crate) fn default_priority(&self) -> Priority {
+        let level = self.default_priority.load(Ordering::Relaxed) as usize;
+        Priority::from_level(level).unwrap_or_default()
+    }
+
+    pub(crate) fn store_default_priority(&self, priority: Priority) {
+        self.default_priority.store(u32::from(priority as u8), Ordering::Relaxed);
+    }
+
+    /// What the flags were before. A flag that is seen raised, or lowered, carries what was done before that.
+    pub(crate) fn raise(&self, flag: Flags) -> Flags {
+        Flags(self.flags.fetch_or(flag.0, Ordering::AcqRel))
     }
 
     pub(crate) fn lower(&self, flag: Flags) {
-        self.flags.fetch_and(!flag.0, Ordering::Relaxed);
+        self.flags.fetch_and(!flag.0, Ordering::AcqRel);
     }
 
     /// In a fork's child: the flags as they were at the fork.
@@ -163,6 +180,7 @@ impl GateState {
                 short: std::array::from_fn(|_| AtomicU32::new(0)),
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
+                default_priority: AtomicU32::new(0),
             }),
             rate: CachePadded::new(RateState::new()),
             dry_run: CachePadded::new(DryRun {

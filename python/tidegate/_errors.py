@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate._names import Priority, Reason
 
@@ -22,8 +22,22 @@ class TidegateError(Exception):
     """The base of everything the package raises of its own."""
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong with a configuration file."""
+
+    line: int
+    """The line, from 1; 0 where it is about the file as a whole."""
+    key: str
+    """The key, as ``gates.db.limit``; empty where the file is no TOML."""
+    message: str
+    """The rule and the value that breaks it."""
+
+
 class ConfigError(TidegateError, ValueError):
     """A value breaks its rule. The message names both, and nothing was changed."""
+
+    problems: tuple[Problem, ...] = ()
+    """All that is wrong with a configuration file, in the order of its lines; empty for anything else."""
 
 
 class Shed(TidegateError):  # noqa: N818 - an outcome, not an error

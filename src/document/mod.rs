@@ -51,10 +51,14 @@ struct Notes<'d> {
 
 impl Notes<'_> {
     fn add(&self, span: Range<usize>, key: &str, message: impl Display) {
-        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        let line = before.split(|&byte| byte == b'\n').count();
-        let problem = Problem { line, key: key.to_owned(), message: message.to_string() };
+        let problem = Problem { line: self.line(&span), key: key.to_owned(), message: message.to_string() };
         self.problems.borrow_mut().push(problem);
+    }
+
+    /// The line on which `span` begins.
+    fn line(&self, span: &Range<usize>) -> usize {
+        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
+        before.split(|&byte| byte == b'\n').count()
     }
 }
 
@@ -78,9 +82,23 @@ impl<'d> Table<'d> {
         &self.key
     }
 
+    /// The line on which it begins.
+    pub(crate) fn line(&self) -> usize {
+        self.notes.line(&self.span)
+    }
+
     /// Notes that the table as a whole breaks a rule.
     pub(crate) fn refuse(&self, message: impl Display) {
         self.notes.add(self.span.clone(), &self.key, message);
+    }
+
+    /// Notes that it has `key`, where it has it, which then is no key that it takes.
+    pub(crate) fn refuse_key(&self, key: &'d str, message: impl Display) {
+        if self.has(key)
+            && let Some(value) = self.value(key)
+        {
+            value.refuse(message);
+        }
     }
 
     /// Whether there is something at `key`.

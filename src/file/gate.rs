@@ -7,6 +7,7 @@ use crate::error::ConfigError;
 use crate::gate::Gate;
 use crate::priority::{Priority, Threshold, Thresholds};
 use crate::rate::{Rate, burst_from};
+use crate::reconfigure::Settings;
 
 /// What a file says of a gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +25,11 @@ impl GateTable {
     pub(crate) fn read(table: &Table<'_>) -> Option<Self> {
         let limit = table.need("limit", limit);
         let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
-        if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds)) {
-            table.refuse(format_args!("thresholds: {error}"));
+        if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds, Priority::default())) {
+            match table.value("thresholds") {
+                Some(thresholds) => thresholds.refuse(error),
+                None => table.refuse(error),
+            }
         }
         Some(Self {
             default_priority: table.read("default_priority", priority).unwrap_or_default(),
@@ -35,6 +39,12 @@ impl GateTable {
             limit: limit?,
             thresholds,
         })
+    }
+
+    /// What of it can be changed while the gate is in use.
+    pub(crate) fn settings(&self) -> Settings {
+        let Self { limit, thresholds, rate, default_priority, enforce, timing: _ } = *self;
+        Settings { limit, thresholds, rate, default_priority, enforce }
     }
 
     /// A builder for such a gate.

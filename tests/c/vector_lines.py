@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import file_lines
+
 PRIORITIES = ["critical_plus", "critical", "sheddable_plus", "sheddable"]
 ALIASES = {"essential": "critical", "non-essential": "sheddable"}
 OUTCOMES = ["success", "overload", "ignore"]
@@ -134,8 +136,12 @@ def call(step: dict[str, Any], labels: dict[str, int]) -> str:
 
 def lines(case: dict[str, Any]) -> list[str]:
     """A case: its name, its gate, its steps."""
-    gate = case["gate"]
     result = [f"case {case['name'].encode().hex()}"]
+    if "toml" in case:
+        return [*result, *file_lines.configuration(case, call)]
+    if "classifier" in case:
+        return [*result, *file_lines.classifier(case)]
+    gate = case["gate"]
     name = gate.get("name", "vector").encode().hex()
     expected = want(gate.get("expect", {"ok": True}))
     try:

@@ -3,10 +3,11 @@
 #include "check.h"
 #include "tidegate_test.h"
 
-enum { LINE = 4096, PERMITS = 64 };
+enum { LINE = 8192, PERMITS = 64 };
 
 static char line[LINE], fields[LINE], name[LINE];
-static tidegate_gate *gate;
+static const tidegate_gate *gate;
+static tidegate_gate *made; /* by a case without a file */
 static uint64_t permits[PERMITS];
 static int cases, skipped;
 
@@ -78,7 +79,8 @@ static void make_gate(void)
     read_thresholds(config.thresholds);
     config.rate = read_rate();
     tidegate_test_set_clock(0);
-    answered(tidegate_gate_new(&config, label, length, &gate, NULL, 0));
+    answered(tidegate_gate_new(&config, label, length, &made, NULL, 0));
+    gate = made;
 }
 
 static void try_admit(void)
@@ -144,10 +146,14 @@ static void compare_stats(void)
     }
 }
 
+#include "vectors_of_files.h"
+
 static void step(const char *op)
 {
     if (strcmp(op, "skip") == 0) {
         skipped++;
+    } else if (step_of_a_file(op)) {
+        return;
     } else if (strcmp(op, "gate") == 0) {
         make_gate();
     } else if (strcmp(op, "clock") == 0) {
@@ -188,9 +194,10 @@ static void end_case(void)
     if (!cases)
         return;
     for (int i = 0; i < PERMITS; i++)
-        if (gate && permits[i])
-            tidegate_release(gate, permits[i], TIDEGATE_OUTCOME_IGNORE); /* stale where it was released */
-    tidegate_gate_free(gate);
+        if (made && permits[i])
+            tidegate_release(made, permits[i], TIDEGATE_OUTCOME_IGNORE); /* stale where it was released */
+    tidegate_gate_free(made);
+    end_file();
     printf("%s vector: %s\n", failed_checks ? "FAILED  " : "ok      ", name);
     failed_tests += failed_checks != 0;
 }
@@ -208,7 +215,7 @@ int main(void)
         }
         end_case();
         failed_checks = 0;
-        gate = NULL;
+        gate = made = NULL;
         memset(permits, 0, sizeof permits);
         text(line + strlen("case "), name);
         cases++;

@@ -206,6 +206,62 @@ fn a_close_against_an_admission() {
     });
 }
 
+/// A file has a gate again that it had not, while its owner closes it: once `close` has returned, it is closed for
+/// good, whatever the file made of it meanwhile.
+#[test]
+fn a_close_against_a_file() {
+    for withdrawn_before in [true, false] {
+        loom::model(move || {
+            let gate = gate(1);
+            if withdrawn_before {
+                gate.model_withdraw();
+            }
+            race(
+                &gate,
+                |gate| {
+                    gate.close();
+                    assert_eq!(gate.try_admit(CRITICAL).unwrap_err().reason, Reason::Closed);
+                },
+                |gate| {
+                    if !withdrawn_before {
+                        gate.model_withdraw();
+                    }
+                    gate.model_reinstate();
+                },
+            );
+            assert!(gate.closed());
+        });
+    }
+}
+
+/// A gate that a file has again counts what it held all the time, also what leaves at that moment.
+#[test]
+fn a_release_against_a_file() {
+    loom::model(|| {
+        let gate = gate(1);
+        let ticket = gate.take(CRITICAL).unwrap();
+        let work = Work::default();
+        let before = work.clone();
+        race(
+            &gate,
+            move |gate| {
+                before.add_one();
+                gate.put(ticket, Outcome::Success);
+            },
+            move |gate| {
+                gate.model_withdraw();
+                assert_eq!(gate.try_admit(CRITICAL).unwrap_err().reason, Reason::Closed);
+                assert!(gate.model_reinstate());
+                if let Ok(permit) = gate.try_admit(CRITICAL) {
+                    work.add_one(); // after the one before it
+                    drop(permit);
+                }
+            },
+        );
+        assert_eq!((gate.in_flight(), gate.closed()), (0, false));
+    });
+}
+
 /// Two exits for one entry: one of them is refused, and the count stays right.
 #[test]
 fn a_double_release_is_refused() {

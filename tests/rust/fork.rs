@@ -20,11 +20,13 @@ fn main() {
 
 #[cfg(unix)]
 fn main() {
-    let checks: [(&str, fn()); 4] = [
+    let checks: &[(&str, fn())] = &[
         ("d09_a_child_starts_empty_and_inherited_permits_are_inert", child_starts_empty),
         ("d09_an_inherited_configuration_stays", configuration_stays),
         ("d09_a_child_has_a_full_burst_of_the_rate", rates_start_anew),
         ("d09_locks_in_use_at_the_fork_do_not_stop_the_child", locks_are_replaced),
+        #[cfg(feature = "file")]
+        ("d09_a_fork_comes_between_reloads", forks_amid_reloads),
     ];
     for (name, check) in checks {
         check();
@@ -173,6 +175,36 @@ fn locks_are_replaced() {
     });
     drop(inside);
     assert!(gate.try_admit(CRITICAL).is_ok() && draining.drain(Some(Duration::ZERO)));
+}
+
+/// While threads of the parent reload a file, and take its gate away, children find it whole and reload it, too.
+#[cfg(all(unix, feature = "file"))]
+fn forks_amid_reloads() {
+    const TWO: &str = "[gates.db]\nlimit = 5\n[gates.other]\nlimit = 1\n[classifier]\ndefault = 'critical'\n";
+    const ONE: &str = "[gates.other]\nlimit = 2\n";
+    let gates = tidegate::Gates::from_toml("fork.toml", TWO).unwrap();
+    let db = gates.gate("db").unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    gates.reload_toml(ONE).unwrap();
+                    gates.reload_toml(TWO).unwrap();
+                }
+            });
+        }
+        let _end = common::Raise(&stop);
+        for _ in 0..100 {
+            in_child(|| {
+                let whole = gates.names().len() == 2;
+                assert_eq!((gates.classifier().is_some(), !db.closed()), (whole, whole), "all of one file");
+                assert_eq!(gates.gate("other").unwrap().limit(), if whole { 1 } else { 2 });
+                gates.reload_toml(TWO).unwrap();
+                assert!(db.try_admit(CRITICAL).is_ok());
+            });
+        }
+    });
 }
 
 #[cfg(unix)]

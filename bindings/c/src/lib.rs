@@ -18,6 +18,8 @@ mod permit;
 mod stats;
 
 mod control;
+
+mod gates;
 mod rate;
 
 mod deferred;

@@ -60,6 +60,11 @@ impl Gate {
         &self.door.get().core
     }
 
+    pub(crate) fn from_core(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> PyResult<Self> {
+        let door = Bound::new(py, Door::new(py, core, outcomes))?;
+        Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
+    }
+
     fn tell(&self, py: Python<'_>, kind: Kind, fields: impl FnOnce() -> Fields) -> PyResult<()> {
         self.door.get().tell(py, kind, fields)
     }
@@ -111,8 +116,7 @@ impl Gate {
         if published && !core.is_published() {
             warn_unpublished(py, core.name())?;
         }
-        let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
-        Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
+        Self::from_core(py, core, Outcomes::new(outcomes)?)
     }
 
     /// The label given at construction.
@@ -409,7 +413,7 @@ impl Gate {
 }
 
 #[cold]
-fn warn_unpublished(py: Python<'_>, gate: &str) -> PyResult<()> {
+pub(crate) fn warn_unpublished(py: Python<'_>, gate: &str) -> PyResult<()> {
     let text = format!("TIDEGATE_METRICS_DIR has no room for gate '{gate}': metrics go without it");
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 1)
 }

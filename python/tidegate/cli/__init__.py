@@ -10,9 +10,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tidegate.cli import demo, simulate
+from tidegate.cli import check, demo, simulate
 
-_COMMANDS = {"demo": demo, "simulate": simulate}
+_COMMANDS = {"check": check, "demo": demo, "simulate": simulate}
 _INTERRUPTED = 130
 
 
