@@ -723,7 +723,7 @@ tidegate_status tidegate_open(const char *path,
  * As `tidegate_open`, from a text of `text_len` bytes. `file`: what messages call it, ended with NUL; NULL is
  * "<text>".
  *
- * Answers as that does.
+ * Answers as that does, or `TIDEGATE_ERR_ARGUMENT` for a `text_len` such as -1.
  */
 tidegate_status tidegate_open_text(const char *text,
                                    size_t text_len,
@@ -778,7 +778,7 @@ tidegate_status tidegate_reload(const struct tidegate_gates *gates,
 /**
  * As `tidegate_reload`, from a text of `text_len` bytes.
  *
- * Answers as that does.
+ * Answers as that does, or `TIDEGATE_ERR_ARGUMENT` for a `text_len` such as -1.
  */
 tidegate_status tidegate_reload_text(const struct tidegate_gates *gates,
                                      const char *text,
@@ -808,7 +808,8 @@ tidegate_status tidegate_explain(const struct tidegate_gates *gates,
  * buffer of `why_cap` bytes that gets a sentence with the rule that decided, filled as `err` of `tidegate_open`;
  * may be NULL, which costs less.
  *
- * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for more than 4096 attributes.
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for more than 4096 attributes or a
+ * `value_len` such as -1.
  */
 tidegate_status tidegate_classify(const struct tidegate_gates *gates,
                                   const struct tidegate_attribute *attributes,

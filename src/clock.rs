@@ -40,9 +40,10 @@ impl ManualClock {
         self.0.store(now_ns, Ordering::Relaxed);
     }
 
-    /// Moves the clock on by `ns`.
+    /// Moves the clock on by `ns`, or to its end, as the system's clock stops there: after 584 years.
     pub fn advance(&self, ns: u64) {
-        self.0.fetch_add(ns, Ordering::Relaxed);
+        let later = |now: u64| Some(now.saturating_add(ns));
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
     }
 }
 

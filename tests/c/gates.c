@@ -100,6 +100,8 @@ static void a_reload_reports(void)
     CHECK_EQ(tidegate_in_flight(db), 1);
     CHECK_EQ(tidegate_release(db, permit, TIDEGATE_OUTCOME_SUCCESS), TIDEGATE_ADMITTED);
 
+    CHECK_EQ(tidegate_reload_text(gates, two, SIZE_MAX, report, sizeof report), TIDEGATE_ERR_ARGUMENT);
+    CHECK(strncmp(report, "text_len must be at most ", 25) == 0);
     static const char bad[] = "[gates.db]\nlimit = -1\nspeed = 3\n";
     CHECK_EQ(tidegate_reload_text(gates, bad, sizeof bad - 1, report, sizeof report), TIDEGATE_ERR_CONFIG);
     CHECK(strncmp(report,
@@ -146,6 +148,9 @@ static void a_request_is_classified(void)
     CHECK_EQ(tidegate_classify(gates, request, 3, &priority, why, sizeof why), TIDEGATE_ADMITTED);
     CHECK_EQ(priority, TIDEGATE_PRIORITY_SHEDDABLE);
     CHECK(strcmp(why, "sheddable, by rule 1: path = \"/r*\", plan = \"free\"") == 0);
+    request[0].value_len = SIZE_MAX; /* not read: -1 is no length */
+    CHECK_EQ(tidegate_classify(gates, request, 3, &priority, why, sizeof why), TIDEGATE_ERR_ARGUMENT);
+    CHECK(priority == TIDEGATE_PRIORITY_DEFAULT && strncmp(why, "value_len must be at most ", 26) == 0);
     request[0].value = "/r\xff\0";
     request[0].value_len = 4; /* what a client sent need not be UTF-8 */
     CHECK_EQ(tidegate_classify(gates, request, 3, &priority, NULL, 0), TIDEGATE_ADMITTED);

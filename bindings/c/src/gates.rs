@@ -83,16 +83,25 @@ fn null(what: &str) -> Refusal {
     Refusal::new(TIDEGATE_ERR_NULL, format!("{what} is NULL"))
 }
 
-/// The bytes that a pointer and a length stand for.
+/// No object is longer, so that a length beyond it, such as -1, is not one.
+fn length(what: &str, length: usize) -> Result<usize, Refusal> {
+    if isize::try_from(length).is_ok() {
+        return Ok(length);
+    }
+    Err(Refusal::new(TIDEGATE_ERR_ARGUMENT, format!("{what} must be at most {}, got {length}", isize::MAX)))
+}
+
+/// The bytes that a pointer and a checked length stand for.
 unsafe fn bytes<'a>(pointer: *const c_char, length: usize) -> Option<&'a [u8]> {
     // SAFETY: the caller of the function says that there are so many bytes.
     (!pointer.is_null()).then(|| unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), length) })
 }
 
 /// A text in TOML. What is no UTF-8 is no TOML either, and said to be so at its line.
-unsafe fn toml(file: &str, text: *const c_char, length: usize) -> Result<String, Refusal> {
+unsafe fn toml(file: &str, text: *const c_char, text_len: usize) -> Result<String, Refusal> {
+    let text_len = length("text_len", text_len)?;
     // SAFETY: the caller's promise.
-    let bytes = unsafe { bytes(text, length) }.ok_or_else(|| null("text"))?;
+    let bytes = unsafe { bytes(text, text_len) }.ok_or_else(|| null("text"))?;
     tidegate_core::toml_text(file, bytes.to_vec()).map_err(Refusal::from)
 }
 
@@ -147,7 +156,7 @@ pub unsafe extern "C" fn tidegate_open(
 /// As `tidegate_open`, from a text of `text_len` bytes. `file`: what messages call it, ended with NUL; NULL is
 /// "<text>".
 ///
-/// Answers as that does.
+/// Answers as that does, or `TIDEGATE_ERR_ARGUMENT` for a `text_len` such as -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_open_text(
     text: *const c_char,
@@ -302,7 +311,7 @@ pub unsafe extern "C" fn tidegate_reload(
 
 /// As `tidegate_reload`, from a text of `text_len` bytes.
 ///
-/// Answers as that does.
+/// Answers as that does, or `TIDEGATE_ERR_ARGUMENT` for a `text_len` such as -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_reload_text(
     gates: *const tidegate_gates,
@@ -360,7 +369,8 @@ pub unsafe extern "C" fn tidegate_explain(
 /// buffer of `why_cap` bytes that gets a sentence with the rule that decided, filled as `err` of `tidegate_open`;
 /// may be NULL, which costs less.
 ///
-/// Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for more than 4096 attributes.
+/// Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for more than 4096 attributes or a
+/// `value_len` such as -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_classify(
     gates: *const tidegate_gates,
@@ -380,10 +390,11 @@ pub unsafe extern "C" fn tidegate_classify(
                 return Err(Refusal::new(TIDEGATE_ERR_ARGUMENT, text));
             }
             for at in 0..count {
-                let named =
-                    read(attributes.wrapping_add(at)).is_ok_and(|attribute| !attribute.name.is_null());
-                if !named {
-                    return Err(null("an attribute's name, or attributes,"));
+                match read(attributes.wrapping_add(at)) {
+                    Ok(attribute) if !attribute.name.is_null() => {
+                        length("value_len", attribute.value_len)?;
+                    }
+                    _ => return Err(null("an attribute's name, or attributes,")),
                 }
             }
             let Some(classifier) = gates.core.classifier() else {

@@ -271,6 +271,10 @@ fn with(mut matching: Match, prefix: &str, conditions: &Bound<'_, PyMapping>) ->
         let (name, patterns): (Any<'_>, Any<'_>) = condition.extract()?;
         let name = format!("{prefix}{}", arguments::attribute(&name)?);
         matching = if let Ok(nested) = patterns.cast::<PyMapping>() {
+            if name.len() > tidegate::MAX_NAME_BYTES {
+                // Before it goes deeper: a mapping may hold itself.
+                return Err(config_error(condition.py(), &ConfigError::Attribute { got: name }));
+            }
             with(matching, &format!("{name}."), nested)?
         } else {
             let of_name =

@@ -118,6 +118,15 @@ fn outcomes_by_name(
     Ok(by_name.unbind())
 }
 
+/// A text of Python's as the core reads it. What has no UTF-8 is said to be so at its line.
+fn toml(file: &str, text: &Bound<'_, PyString>) -> PyResult<String> {
+    if let Ok(text) = text.to_str() {
+        return Ok(text.to_owned());
+    }
+    let bytes: Vec<u8> = text.call_method1("encode", ("utf-8", "surrogatepass"))?.extract()?;
+    tidegate::toml_text(file, bytes).map_err(|error| names::file_error(text.py(), &error))
+}
+
 /// The gates of a TOML file.
 ///
 /// Args:
@@ -160,12 +169,13 @@ impl Gates {
     #[pyo3(signature = (text, *, file="<text>", outcomes=None, clock=None))]
     fn from_toml(
         py: Python<'_>,
-        text: &str,
+        text: &Bound<'_, PyString>,
         file: &str,
         outcomes: Option<&Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, ManualClock>>,
     ) -> PyResult<Self> {
-        made(py, outcomes, clock, |prepare| tidegate::Gates::from_toml_with(file, text, prepare))
+        let text = toml(file, text)?;
+        made(py, outcomes, clock, |prepare| tidegate::Gates::from_toml_with(file, &text, prepare))
     }
 
     /// Reads the file again, or ``text`` in its place, and makes the gates what it says now.
@@ -180,8 +190,9 @@ impl Gates {
     /// Raises:
     ///     ConfigError: As from `tidegate.load`, or ``timing`` is another than a gate has. Nothing was changed.
     #[pyo3(signature = (text=None))]
-    fn reload(&self, py: Python<'_>, text: Option<&str>) -> PyResult<Vec<Change>> {
-        let changes = py.detach(|| match text {
+    fn reload(&self, py: Python<'_>, text: Option<&Bound<'_, PyString>>) -> PyResult<Vec<Change>> {
+        let text = text.map(|text| toml(self.core.file(), text)).transpose()?;
+        let changes = py.detach(|| match &text {
             Some(text) => self.core.reload_toml(text),
             None => self.core.reload(),
         });
@@ -341,20 +352,27 @@ impl Gates {
         match &change.difference {
             Removed { .. } => {
                 let told = door.get().tell_closed(py);
-                draining.set_item(name, Door::tell_when_drained(door)?.to_u64())?;
-                told
+                let waiting = Door::tell_when_drained(door)?.to_u64();
+                self.forget_draining(door, name)?; // where two reloads are told of out of order
+                draining.set_item(name, waiting)?;
+                // Another reload, perhaps by a hook just now, may have opened it again, and found nothing to forget.
+                if door.get().core.closed() { told } else { told.and(self.forget_draining(door, name)) }
             }
-            Reopened { .. } | StaysClosed => {
-                if let Some(waiting) =
-                    draining.call_method1("pop", (name, py.None()))?.extract::<Option<u64>>()?
-                    && matches!(change.difference, Reopened { .. })
-                {
-                    door.get().core.forget_drained(DrainId::from_u64(waiting));
-                }
-                Ok(())
-            }
+            Reopened { .. } => self.forget_draining(door, name),
+            // Its drain is still to come.
+            StaysClosed => draining.call_method1("pop", (name, py.None())).map(drop),
             difference => door.get().tell_changed(py, difference),
         }
+    }
+
+    /// Nobody waits any more for a removed gate to be drained.
+    fn forget_draining(&self, door: &Bound<'_, Door>, name: &str) -> PyResult<()> {
+        let py = door.py();
+        let waiting = self.draining.bind(py).call_method1("pop", (name, py.None()))?;
+        if let Some(waiting) = waiting.extract()? {
+            door.get().core.forget_drained(DrainId::from_u64(waiting));
+        }
+        Ok(())
     }
 
     fn warn_unpublished(&self, py: Python<'_>) -> PyResult<()> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 
@@ -29,5 +30,7 @@ def run(args: argparse.Namespace, _parser: argparse.ArgumentParser) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names are any text, and terminals are not
     print(gates.explain(), end="")
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,15 @@ def test_what_is_no_file_and_no_usage(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_look_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEGATE_METRICS_DIR", str(tmp_path / "nowhere"))
     assert main(["check", str(EXAMPLE)]) == 0
+
+
+def test_a_terminal_that_cannot_write_a_name_shows_it_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "names.toml"
+    file.write_text('[gates."😀é"]\nlimit = 40\n', "utf-8")
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, "ascii"))
+    assert main(["check", str(file)]) == 0
+    sys.stdout.flush()
+    assert shown.getvalue().startswith(rb"gate \U0001f600\xe9: at most 40 at once")

@@ -159,6 +159,17 @@ def test_a_text_in_place_of_a_file() -> None:
         Gates.from_toml("[gates.db]", file="mine")
 
 
+def test_a_text_that_utf_8_cannot_write_is_no_toml() -> None:
+    text = "[gates.db]\nlimit = 1 # \udcff"
+    with pytest.raises(ConfigError, match="t.toml, line 2: is not UTF-8, as TOML has to be"):
+        Gates.from_toml(text, file="t.toml")
+    gates = Gates.from_toml("[gates.db]\nlimit = 5", file="t.toml")
+    with pytest.raises(ConfigError, match="t.toml, line 2: is not UTF-8") as caught:
+        gates.reload(text)
+    assert [problem.line for problem in caught.value.problems] == [2]
+    assert gates["db"].limit == 5
+
+
 def test_a_cycle_through_a_hook_is_collected(file: Path) -> None:
     gates = load(file)
     gates["db"].subscribe(lambda _event, kept=gates: None)

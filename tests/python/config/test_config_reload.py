@@ -142,6 +142,21 @@ def test_hooks_are_told_of_a_removed_gate_and_when_it_is_drained() -> None:
     assert db.closed and len(told) == 4
 
 
+def test_a_hook_that_brings_its_gate_back_is_not_told_of_a_drain() -> None:
+    gates = Gates.from_toml(DB.format(5) + OTHER)
+    db = gates["db"]
+    told = told_by(db)
+    subscription = db.subscribe(lambda event: gates.reload(DB.format(5) + OTHER) and None)
+    permit = db.try_admit()
+    assert permit
+    gates.reload(OTHER)
+    assert not db.closed
+    permit.release()
+    subscription()
+    db.close()  # what waited for the drain of then would be told of this one, too
+    assert [kind for kind, _ in told] == ["closed", "closed", "drained"]
+
+
 def test_a_hook_that_interrupts_stops_no_change() -> None:
     gates = Gates.from_toml(DB.format(20) + OTHER)
     told = told_by(gates["other"])

@@ -202,6 +202,13 @@ def test_other_bad_arguments_are_told() -> None:
         Classifier([good()] * 1001)
 
 
+def test_a_match_that_holds_itself_is_refused() -> None:
+    match: dict[str, Any] = {}
+    match["a"] = match
+    with pytest.raises(ConfigError, match="rule 1: an attribute's name must be 1 to 255 bytes"):
+        Classifier([{"match": match, "priority": "critical"}])
+
+
 def test_it_cannot_be_subclassed_or_changed() -> None:
     for final in (Classifier, Explanation):
         with pytest.raises(TypeError):
