@@ -84,8 +84,9 @@ impl Inner {
         }
     }
 
-    /// Takes a rate over, with the control lock held, for whoever then stores the thresholds and publishes. What is used of the burst stays so from one rate to
-    /// another; where there was none nothing was counted, and the burst is full.
+    /// Takes a rate over, with the control lock held, for whoever then stores the thresholds and publishes. What is
+    /// used of the burst stays so from one rate to another; where there was none nothing was counted, and the
+    /// burst is full.
     pub(crate) fn store_rate(&self, control: &mut Control, rate: Option<Rate>, now_ns: u64) {
         let state = &*self.state;
         match rate {

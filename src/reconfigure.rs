@@ -39,10 +39,10 @@ impl Gate {
 
 #[cfg(feature = "file")]
 mod settings {
+    use crate::control::Control;
     use crate::gate::Gate;
     use crate::priority::{Priority, Thresholds};
     use crate::rate::Rate;
-    use crate::state::Flags;
 
     /// What can be changed of a gate in use.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,13 +61,7 @@ mod settings {
             let config = &inner.state.config;
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
             let mut control = inner.cold().control.lock();
-            let before = Settings {
-                limit: control.limit,
-                thresholds: control.thresholds,
-                rate: control.rate,
-                default_priority: control.default_priority,
-                enforce: !config.flags().has(Flags::DRY_RUN),
-            };
+            let before = self.settings_of(&control);
             if before == to {
                 return before;
             }
@@ -91,7 +85,10 @@ mod settings {
 
         /// What [`configure`](Self::configure) would change.
         pub(crate) fn settings(&self) -> Settings {
-            let control = self.inner.cold().control.lock();
+            self.settings_of(&self.inner.cold().control.lock())
+        }
+
+        fn settings_of(&self, control: &Control) -> Settings {
             Settings {
                 limit: control.limit,
                 thresholds: control.thresholds,

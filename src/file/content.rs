@@ -49,7 +49,8 @@ impl Content {
                 gates(table, &live)
             });
             let classifier = root.table("classifier", classifier);
-            if names == 0 && classifier.is_none() {
+            let wrong = gates.is_none() && root.has("gates"); // which is noted already
+            if names == 0 && !wrong && classifier.is_none() {
                 root.refuse("the file has neither gates nor a classifier: has it been cut short?");
             }
             Self { gates: gates.unwrap_or_default(), classifier: classifier.flatten() }

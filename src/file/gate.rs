@@ -63,9 +63,18 @@ pub(crate) fn priority(value: &Value<'_>) -> Result<Priority, String> {
     value.string()?.parse().map_err(|error: ConfigError| error.to_string())
 }
 
+/// A whole number that `rule` takes; what it does not take, and what is no whole number, are told alike.
+fn whole(
+    value: &Value<'_>,
+    rule: fn(i64) -> Result<u32, ConfigError>,
+    broken: fn(String) -> ConfigError,
+) -> Result<u32, String> {
+    let number = value.integer().ok().and_then(|number| rule(number).ok());
+    number.ok_or_else(|| broken(value.shown()).to_string())
+}
+
 fn limit(value: &Value<'_>) -> Result<u32, String> {
-    let broken = || ConfigError::Limit { got: value.shown() }.to_string();
-    limit_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
+    whole(value, limit_from, |got| ConfigError::Limit { got })
 }
 
 fn rate(table: &Table<'_>) -> Option<Rate> {
@@ -85,8 +94,7 @@ fn text_rate(value: &Value<'_>) -> Result<Rate, String> {
 }
 
 fn burst(value: &Value<'_>) -> Result<u32, String> {
-    let broken = || ConfigError::Burst { got: value.shown() }.to_string();
-    burst_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
+    whole(value, burst_from, |got| ConfigError::Burst { got })
 }
 
 fn thresholds(table: &Table<'_>) -> Thresholds {
@@ -108,8 +116,7 @@ fn threshold(value: &Value<'_>) -> Option<Threshold> {
 }
 
 fn reserve(value: &Value<'_>) -> Result<u32, String> {
-    let broken = || ConfigError::Reserve { got: value.shown() }.to_string();
-    limit_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
+    whole(value, limit_from, |got| ConfigError::Reserve { got })
 }
 
 #[cfg(test)]

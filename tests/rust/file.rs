@@ -253,6 +253,8 @@ fn an_empty_file_closes_nothing() {
         );
     }
     assert!(!gates.gate("db").unwrap().closed());
+    let wrong = gates.reload_toml("gates = []").unwrap_err();
+    assert_eq!(problems(&wrong), ["line 1: gates: must be a table, got []"], "that alone");
 }
 
 #[test]

@@ -293,16 +293,14 @@ impl Gates {
         imported(slf.py(), &VIEW, "collections.abc", "KeysView")?.call1((slf,))
     }
 
-    /// The gates, in the file's order.
-    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        imported(slf.py(), &VIEW, "collections.abc", "ValuesView")?.call1((slf,))
+    /// The gates that the file has now, in its order: a reload meanwhile changes nothing of it.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.now(py)?.call_method0("values")
     }
 
-    /// Names and gates, in the file's order.
-    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        imported(slf.py(), &VIEW, "collections.abc", "ItemsView")?.call1((slf,))
+    /// Names and gates that the file has now, in its order: a reload meanwhile changes nothing of it.
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.now(py)?.call_method0("items")
     }
 
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -333,6 +331,18 @@ impl Gates {
         let gate = Bound::new(py, Gate::from_core(py, core, outcomes)?)?;
         let kept = self.objects.bind(py).call_method1("setdefault", (name, gate))?;
         Ok(Some(kept.cast_into()?))
+    }
+
+    /// The gates that the file has at the moment. A view of the mapping itself would ask for gates that a reload
+    /// takes away while somebody goes through it.
+    fn now<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for name in self.core.names() {
+            if let Some(gate) = self.object(py, &name)? {
+                all.set_item(name, gate)?;
+            }
+        }
+        Ok(all)
     }
 
     /// The object of a gate, if it has one yet.

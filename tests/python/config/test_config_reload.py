@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -140,6 +141,17 @@ def test_hooks_are_told_of_a_removed_gate_and_when_it_is_drained() -> None:
         "gate db: added again, but it stays closed: it was closed by the program"
     ]
     assert db.closed and len(told) == 4
+
+
+@pytest.mark.parametrize("view", [Gates.items, Gates.values])
+def test_who_goes_through_the_gates_is_not_surprised_by_a_reload(view: Callable[[Gates], Iterable[Any]]) -> None:
+    gates = Gates.from_toml(DB.format(5) + OTHER)
+    all_of_them = list(view(gates))
+    going = iter(view(gates))
+    next(going)
+    gates.reload(DB.format(5))
+    assert list(going) == all_of_them[1:]
+    assert list(view(gates)) == all_of_them[:1]
 
 
 def test_a_hook_that_brings_its_gate_back_is_not_told_of_a_drain() -> None:
