@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 
@@ -30,7 +29,9 @@ def run(args: argparse.Namespace, _parser: argparse.ArgumentParser) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names are any text, and terminals are not
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(
+            errors="backslashreplace"
+        )  # names are any text, which a terminal may not be able to write
     print(gates.explain(), end="")
     return 0

@@ -161,10 +161,10 @@ def test_a_text_in_place_of_a_file() -> None:
 
 def test_a_text_that_utf_8_cannot_write_is_no_toml() -> None:
     text = "[gates.db]\nlimit = 1 # \udcff"
-    with pytest.raises(ConfigError, match="t.toml, line 2: is not UTF-8, as TOML has to be"):
+    with pytest.raises(ConfigError, match=r"t\.toml, line 2: is not UTF-8, as TOML has to be"):
         Gates.from_toml(text, file="t.toml")
     gates = Gates.from_toml("[gates.db]\nlimit = 5", file="t.toml")
-    with pytest.raises(ConfigError, match="t.toml, line 2: is not UTF-8") as caught:
+    with pytest.raises(ConfigError, match=r"t\.toml, line 2: is not UTF-8") as caught:
         gates.reload(text)
     assert [problem.line for problem in caught.value.problems] == [2]
     assert gates["db"].limit == 5

@@ -144,7 +144,9 @@ def test_hooks_are_told_of_a_removed_gate_and_when_it_is_drained() -> None:
 
 
 @pytest.mark.parametrize("view", [Gates.items, Gates.values])
-def test_who_goes_through_the_gates_is_not_surprised_by_a_reload(view: Callable[[Gates], Iterable[Any]]) -> None:
+def test_who_goes_through_the_gates_is_not_surprised_by_a_reload(
+    view: Callable[[Gates], Iterable[Any]],
+) -> None:
     gates = Gates.from_toml(DB.format(5) + OTHER)
     all_of_them = list(view(gates))
     going = iter(view(gates))
