@@ -7,7 +7,7 @@
 mod problem;
 mod value;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt::Display;
 use std::ops::Range;
 
@@ -23,9 +23,11 @@ pub(crate) use value::Value;
 /// [`FileError`] with all that `read` noted, or with what keeps the text from being TOML.
 pub(crate) fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> T) -> Result<T, FileError> {
     let (root, errors) = DeTable::parse_recoverable(text);
-    let notes = Notes { text, problems: RefCell::default() };
+    let notes = Notes { text, newlines: OnceCell::new(), problems: RefCell::default() };
     for error in errors {
-        notes.add(error.span().unwrap_or_default(), "", format_args!("no TOML: {}", error.message()));
+        let span = error.span().unwrap_or_default();
+        let message = format!("no TOML: {}, got {:?}", error.message(), notes.line(span.start));
+        notes.add(span, "", message);
     }
     // One slip has the parser stumble on for the rest of its line.
     notes.problems.borrow_mut().dedup_by_key(|problem| problem.line);
@@ -46,15 +48,36 @@ pub(crate) fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> T
 #[derive(Debug)]
 struct Notes<'d> {
     text: &'d str,
+    /// Where its lines end, once that is needed.
+    newlines: OnceCell<Vec<usize>>,
     problems: RefCell<Vec<Problem>>,
 }
 
 impl Notes<'_> {
     fn add(&self, span: Range<usize>, key: &str, message: impl Display) {
-        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        let line = before.split(|&byte| byte == b'\n').count();
+        let newlines =
+            self.newlines.get_or_init(|| self.text.match_indices('\n').map(|(at, _)| at).collect());
+        let line = newlines.partition_point(|&newline| newline < span.start) + 1;
         let problem = Problem { line, key: key.to_owned(), message: message.to_string() };
         self.problems.borrow_mut().push(problem);
+    }
+
+    /// The line around `at`, as far as a message shows it.
+    fn line(&self, at: usize) -> String {
+        let (before, after) = self.text.split_at_checked(at).unwrap_or_default();
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = at + after.find('\n').unwrap_or(after.len());
+        cut(self.text[start..end].trim())
+    }
+}
+
+/// How much of the file a message shows.
+const SHOWN: usize = 60;
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -123,7 +146,10 @@ impl<'d> Table<'d> {
 
     /// Each table of the array at `key`, by `read`.
     pub(crate) fn tables<T>(&self, key: &'d str, mut read: impl FnMut(&Table<'d>) -> T) -> Vec<T> {
-        let Some(values) = self.read(key, Value::array) else {
+        let array = |value: &Value<'d>| {
+            value.array().map_err(|_| value.not_a(&format!("an array of tables, each [[{}]]", value.key())))
+        };
+        let Some(values) = self.read(key, array) else {
             return Vec::new();
         };
         values.iter().filter_map(|value| value.table(&mut read)).collect()
@@ -204,6 +230,21 @@ mod tests {
             found[0].starts_with("line 2: no TOML") && found[1].starts_with("line 3: no TOML"),
             "{found:?}"
         );
+        assert!(found[0].ends_with(r#", got "b = = 2""#) && found[1].ends_with(r#", got "[c""#), "{found:?}");
+        let twice = problems("a = 1\r\n  a = \"\u{e9}\"\r\n", |_| panic!("there is nothing to read"));
+        assert_eq!(
+            twice,
+            [r#"line 2: no TOML: duplicate key, got "a = \"\u{e9}\"""#.replace(r"\u{e9}", "\u{e9}")]
+        );
+    }
+
+    #[test]
+    fn many_faults_are_found_at_once() {
+        // Reading all before it for each of them would take minutes.
+        let text = (0..200_000).map(|n| format!("k{n} = 1")).collect::<Vec<_>>().join("\n");
+        let found = read("f.toml", &text, |_| ()).unwrap_err().problems;
+        assert_eq!(found.len(), 200_000);
+        assert_eq!(found[199_999].line, 200_000);
     }
 
     #[test]
@@ -221,6 +262,14 @@ mod tests {
             found,
             ["line 2: names.z: must be a string, got 1", "line 3: names.\"a b\": must be a string, got 2"]
         );
+    }
+
+    #[test]
+    fn a_table_where_several_may_stand_is_told_how() {
+        let found = problems("[rules]\na = 1\n", |root| {
+            root.tables("rules", |rule| rule.need("a", Value::integer));
+        });
+        assert_eq!(found, ["line 1: rules: must be an array of tables, each [[rules]], got [rules]"]);
     }
 
     #[test]
