@@ -232,19 +232,18 @@ mod tests {
         );
         assert!(found[0].ends_with(r#", got "b = = 2""#) && found[1].ends_with(r#", got "[c""#), "{found:?}");
         let twice = problems("a = 1\r\n  a = \"\u{e9}\"\r\n", |_| panic!("there is nothing to read"));
-        assert_eq!(
-            twice,
-            [r#"line 2: no TOML: duplicate key, got "a = \"\u{e9}\"""#.replace(r"\u{e9}", "\u{e9}")]
-        );
+        assert_eq!(twice, ["line 2: no TOML: duplicate key, got \"a = \\\"\u{e9}\\\"\""]);
     }
 
     #[test]
     fn many_faults_are_found_at_once() {
         // Reading all before it for each of them would take minutes.
         let text = (0..200_000).map(|n| format!("k{n} = 1")).collect::<Vec<_>>().join("\n");
+        let before = std::time::Instant::now();
         let found = read("f.toml", &text, |_| ()).unwrap_err().problems;
         assert_eq!(found.len(), 200_000);
         assert_eq!(found[199_999].line, 200_000);
+        assert!(before.elapsed().as_secs() < 10, "{:?}", before.elapsed());
     }
 
     #[test]

@@ -334,6 +334,9 @@ def test_an_oracle_says_what_is_expected(arguments: list[str], capsys: pytest.Ca
 
 
 def test_erlang_b_in_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--oracle", "erlang-b", "--limit", "9", "--offered", "0.01"]) == 0
+    # However small they are.
+    assert "shed, 2.72831e-24 expected" in capsys.readouterr().out
     assert main(["simulate", *ERLANG, "--service", "hyperexponential"]) == 0
     out = capsys.readouterr().out
     assert re.match(
