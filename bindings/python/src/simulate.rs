@@ -33,7 +33,7 @@ pub(crate) fn simulate(py: Python<'_>, text: &str, file: &str, seed: u64) -> PyR
 
 fn read_beside(file: &str, name: &str) -> Result<String, String> {
     let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
-    std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// A gate in front of what does not slow down, by theory and by simulation: their shares shed as JSON, and a
