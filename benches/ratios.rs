@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::Criterion;
 use tidegate::sim::{Arrivals, Clients, Scenario, Service, Sizes};
-use tidegate::{Classifier, Gate, Priority};
+use tidegate::{Classifier, Clock, Gate, MonotonicClock, Per, Priority, Rate};
 use tidegate_benches::foreign::Pairs;
 use tidegate_benches::rules::{self, MISSED};
 use tidegate_benches::{Figure, against_a_microsecond, compare};
@@ -28,6 +28,7 @@ fn main() {
     let gate = Gate::new("bench", LIMIT).expect("a valid gate");
     let full = Gate::new("full", 1).expect("a valid gate");
     let _inside = full.try_admit(Priority::Critical).expect("the first fits");
+    let rated = Gate::builder("rated", LIMIT).rate(endless_rate()).build().expect("a valid gate");
     let word = AtomicU64::new(0);
     let semaphore = Semaphore::new(LIMIT as usize);
 
@@ -54,6 +55,13 @@ fn main() {
             |n| on_two_threads(|| tokio_pairs(&semaphore, n)),
         ),
         compare(&mut criterion, "rust.reject_vs_pair", Some(0.8), |n| rejects(&full, n), |n| pairs(&gate, n)),
+        compare(
+            &mut criterion,
+            "rust.rate_vs_pair_plus_clock",
+            Some(1.5),
+            |n| pairs(&rated, n),
+            |n| pairs_and_clock(&gate, n),
+        ),
     ];
     let classifier = rules::fifty();
     assert_eq!(rules::classify(&classifier, &MISSED), None, "every rule is tried");
@@ -106,6 +114,20 @@ fn article() -> Scenario {
 
 fn pairs(gate: &Gate, n: u64) {
     for _ in 0..n {
+        drop(black_box(gate.try_admit(Priority::Critical)));
+    }
+}
+
+/// One that no caller can use up, so that each admission takes the whole way.
+fn endless_rate() -> Rate {
+    Rate::new(10_000_000_000_u64, Per::Second).expect("a valid rate")
+}
+
+/// As the rate's admissions read the clock: by the trait.
+fn pairs_and_clock(gate: &Gate, n: u64) {
+    let clock: &dyn Clock = black_box(&MonotonicClock);
+    for _ in 0..n {
+        black_box(clock.now_ns());
         drop(black_box(gate.try_admit(Priority::Critical)));
     }
 }

@@ -27,11 +27,20 @@
  * memory for a gate or for a change of its configuration the program is aborted.
  *
  * Thread safety. Every function may be called from any thread at any time on the same gate, with one
- * exception, tidegate_gate_free. A permit may be released by another thread than asked for it. Nothing waits but
+ * exception, tidegate_gate_free and tidegate_gates_free. A permit may be released by another thread than asked for it. Nothing waits but
  * tidegate_drain. Not for signal handlers.
  *
+ * Files. tidegate_open reads gates and rules from a file in TOML (docs/configuration.md), and tidegate_reload reads
+ * it again while they are in use:
+ *
+ *     tidegate_gates *gates;
+ *     const tidegate_gate *db;
+ *     if (tidegate_open("tidegate.toml", &gates, why, sizeof why) < 0 || tidegate_find(gates, "db", 2, &db) < 0)
+ *         return fail(why);
+ *
  * Ownership. A gate belongs to who made it and is given up once, by tidegate_gate_free: no other call on it may then
- * be under way or come later, but the release of permits that are out, which keep the gate alive. A permit is a
+ * be under way or come later, but the release of permits that are out, which keep the gate alive. A gate of a file
+ * belongs to its tidegate_gates, and is given up with them, by tidegate_gates_free, in the same way. A permit is a
  * number, not a pointer: nothing to free, any language can hold it, and a stale one is noticed. Each permit has
  * to be released exactly once; one that is never released takes its weight from the limit for ever. Strings and
  * structs that a call gets are copied, and belong to the caller. Strings that it returns belong to the library.
@@ -62,7 +71,7 @@
 #define TIDEGATE_CONFIG_INIT                                                                          \
     {                                                                                                 \
         sizeof(tidegate_config), TIDEGATE_PRIORITY_CRITICAL, -1, {{0, 0}, {0, 0}, {0, 0}, {0, 0}},    \
-        true, false, false, {0}                                                                       \
+        true, false, false, {0}, {0, 0, 0, 0}                                                         \
     }
 
 /** What tidegate_permit starts from. */
@@ -145,10 +154,31 @@
 #define TIDEGATE_FOREVER (-1)
 
 /**
+ * A rate per second.
+ */
+#define TIDEGATE_PER_SECOND 1
+
+/**
+ * A rate per minute.
+ */
+#define TIDEGATE_PER_MINUTE 60
+
+/**
+ * A rate per hour.
+ */
+#define TIDEGATE_PER_HOUR 3600
+
+/**
  * The admission controller of one protected resource. Make it with `tidegate_gate_new`, give it up with
  * `tidegate_gate_free`; in between every function may be called on it from any thread at any time.
  */
 typedef struct tidegate_gate tidegate_gate;
+
+/**
+ * The gates of a file, by name, and its classifier. Make it with `tidegate_open`, give it up with
+ * `tidegate_gates_free`; in between every function may be called on it from any thread at any time.
+ */
+typedef struct tidegate_gates tidegate_gates;
 
 /**
  * What a call answers: `TIDEGATE_ADMITTED` (0), a positive reason for which the request was shed, or a
@@ -169,6 +199,30 @@ typedef struct tidegate_threshold {
      */
     int64_t value;
 } tidegate_threshold;
+
+/**
+ * How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count / per. All
+ * zero is no rate: any.
+ */
+typedef struct tidegate_rate {
+    /**
+     * 0 to 10000000000. Of 0 the burst is admitted once, and then nothing.
+     */
+    int64_t count;
+    /**
+     * The most weight that may enter at once, 1 to 2147483647; 0 is the default: what one second brings, rounded up,
+     * and 1 at least.
+     */
+    int64_t burst;
+    /**
+     * `TIDEGATE_PER_SECOND`, `TIDEGATE_PER_MINUTE` or `TIDEGATE_PER_HOUR`.
+     */
+    int32_t per;
+    /**
+     * Zero.
+     */
+    int32_t reserved;
+} tidegate_rate;
 
 /**
  * What a gate is made from. Start with `TIDEGATE_CONFIG_INIT`, and set at least `limit`:
@@ -210,6 +264,10 @@ typedef struct tidegate_config {
      * Zero.
      */
     uint8_t reserved[5];
+    /**
+     * How much may be admitted a time. Any.
+     */
+    struct tidegate_rate rate;
 } tidegate_config;
 
 /**
@@ -333,6 +391,24 @@ typedef struct tidegate_stats {
 } tidegate_stats;
 
 /**
+ * What is known of a request: see `tidegate_classify`.
+ */
+typedef struct tidegate_attribute {
+    /**
+     * Such as "path"; ends with NUL.
+     */
+    const char *name;
+    /**
+     * `value_len` bytes, which need not end with NUL; NULL where the request lacks it.
+     */
+    const char *value;
+    /**
+     * How many bytes the value has.
+     */
+    size_t value_len;
+} tidegate_attribute;
+
+/**
  * Admitted; from calls that do not ask for admission: done.
  */
 #define TIDEGATE_ADMITTED 0
@@ -400,7 +476,7 @@ typedef struct tidegate_stats {
 
 /**
  * The configuration contradicts itself: thresholds that rise as importance falls, or a top one that is not
- * the limit.
+ * the limit. Of a file: it cannot be read, or something in it breaks a rule.
  */
 #define TIDEGATE_ERR_CONFIG (-6)
 
@@ -448,7 +524,8 @@ tidegate_status tidegate_gate_new(const struct tidegate_config *config,
  *
  * No other call on this gate may be under way, but for `tidegate_release` of permits that are out. While
  * any are, the gate lives on, closed, and they can be released as before; with the last of them it is gone.
- * With no permit out it is gone when this returns, and its pointer and permits must not be used again.
+ * With no permit out it is gone when this returns, and its pointer and permits must not be used again. A gate of
+ * a file belongs to its `tidegate_gates`: here it is left as it is.
  */
 void tidegate_gate_free(struct tidegate_gate *gate);
 
@@ -626,6 +703,136 @@ tidegate_status tidegate_close(const struct tidegate_gate *gate);
  * gate.
  */
 tidegate_status tidegate_drain(const struct tidegate_gate *gate, int64_t timeout_ms);
+
+/**
+ * Reads a file of gates, in TOML: see docs/configuration.md.
+ *
+ * `path`: the file, ended with NUL. `out` gets the gates, or NULL where the file cannot be used. `err`: a buffer
+ * of `err_cap` bytes that gets the reason: everything that is wrong with the file, one problem a line with its
+ * line, value and rule, cut if need be and always ended with NUL, or an empty string; may be NULL.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_CONFIG` where the file cannot be read or
+ * breaks a rule.
+ */
+tidegate_status tidegate_open(const char *path,
+                              struct tidegate_gates **out,
+                              char *err,
+                              size_t err_cap);
+
+/**
+ * As `tidegate_open`, from a text of `text_len` bytes. `file`: what messages call it, ended with NUL; NULL is
+ * "<text>".
+ *
+ * Answers as that does.
+ */
+tidegate_status tidegate_open_text(const char *text,
+                                   size_t text_len,
+                                   const char *file,
+                                   struct tidegate_gates **out,
+                                   char *err,
+                                   size_t err_cap);
+
+/**
+ * Gives the gates up, all of them as `tidegate_gate_free` does: permits that are out keep their gate alive, closed,
+ * and can be released as before. NULL is fine and does nothing.
+ *
+ * No other call on them may be under way, but for `tidegate_release` of permits that are out.
+ */
+void tidegate_gates_free(struct tidegate_gates *gates);
+
+/**
+ * The gate of a name, `name_len` bytes of UTF-8: the same pointer at every call. It belongs to the gates and is
+ * valid until they are given up, also where a reload has the file without it, which closes it. `out` gets it,
+ * or NULL where the file has no such gate.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` where the file has no such gate.
+ */
+tidegate_status tidegate_find(const struct tidegate_gates *gates,
+                              const char *name,
+                              size_t name_len,
+                              const struct tidegate_gate **out);
+
+/**
+ * The gate at a position among those that the file has, from 0, in the file's order: for going through all of
+ * them. Otherwise as `tidegate_find`; `TIDEGATE_ERR_ARGUMENT` behind the last.
+ */
+tidegate_status tidegate_gate_at(const struct tidegate_gates *gates,
+                                 size_t position,
+                                 const struct tidegate_gate **out);
+
+/**
+ * Reads the file again and makes its gates what it says now. Nothing is admitted above a new limit once this has
+ * returned, and no count is lost. A gate that the file has no more is closed until it has it again.
+ *
+ * `report`: a buffer of `report_cap` bytes that gets what was changed, one change a line, or why nothing was, as
+ * `tidegate_open` has it; cut if need be and always ended with NUL; may be NULL.
+ *
+ * Answers `TIDEGATE_ADMITTED`, also where there was nothing to change; `TIDEGATE_ERR_NULL`; or
+ * `TIDEGATE_ERR_CONFIG` where the file cannot be used, or wants something of a gate in use that is fixed when it is
+ * made (`timing`). Then nothing was changed.
+ */
+tidegate_status tidegate_reload(const struct tidegate_gates *gates,
+                                char *report,
+                                size_t report_cap);
+
+/**
+ * As `tidegate_reload`, from a text of `text_len` bytes.
+ *
+ * Answers as that does.
+ */
+tidegate_status tidegate_reload_text(const struct tidegate_gates *gates,
+                                     const char *text,
+                                     size_t text_len,
+                                     char *report,
+                                     size_t report_cap);
+
+/**
+ * What the gates and rules do, in words, with what is worth a second look, as `tidegate check FILE` prints it.
+ *
+ * `text`: a buffer of `text_cap` bytes, filled as `err` of `tidegate_open`; may be NULL. `length` gets how long the
+ * whole text is, in bytes without the NUL; may be NULL.
+ *
+ * Answers `TIDEGATE_ADMITTED` or `TIDEGATE_ERR_NULL`.
+ */
+tidegate_status tidegate_explain(const struct tidegate_gates *gates,
+                                 char *text,
+                                 size_t text_cap,
+                                 size_t *length);
+
+/**
+ * The priority of a request by the rules that the file has now.
+ *
+ * `attributes`: what is known of it, `count` of them; of several with one name the first counts. What a client
+ * sent need not be UTF-8. `priority` gets one of the `TIDEGATE_PRIORITY_` numbers, `TIDEGATE_PRIORITY_DEFAULT` where
+ * no rule matches and there is no default, or no classifier: fit for `tidegate_try_admit` either way. `why`: a
+ * buffer of `why_cap` bytes that gets a sentence with the rule that decided, filled as `err` of `tidegate_open`;
+ * may be NULL, which costs less.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` for more than 4096 attributes.
+ */
+tidegate_status tidegate_classify(const struct tidegate_gates *gates,
+                                  const struct tidegate_attribute *attributes,
+                                  size_t count,
+                                  int32_t *priority,
+                                  char *why,
+                                  size_t why_cap);
+
+/**
+ * Sets the rate, or takes it away by one that is all zero. Once this has returned, nothing is admitted by the old
+ * one. What was used of the old burst stays used, up to the whole of the new one; where there was no rate
+ * the burst is full.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_ARGUMENT`.
+ */
+tidegate_status tidegate_set_rate(const struct tidegate_gate *gate,
+                                  const struct tidegate_rate *rate);
+
+/**
+ * Reads the rate, with its burst; all zero where there is none.
+ *
+ * Answers `TIDEGATE_ADMITTED` or `TIDEGATE_ERR_NULL`.
+ */
+tidegate_status tidegate_get_rate(const struct tidegate_gate *gate, struct tidegate_rate *rate);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -32,6 +32,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -40,6 +41,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #if !defined(TIDEGATE_NO_EXCEPTIONS) && !defined(__cpp_exceptions) && !defined(_CPPUNWIND)
 #define TIDEGATE_NO_EXCEPTIONS
@@ -166,6 +168,30 @@ inline constexpr std::array<outcome, 3> outcomes{outcome::success, outcome::over
         return "overload";
     case outcome::ignore:
         return "ignore";
+    }
+    return "unknown";
+}
+
+/// The unit of time that a rate counts by.
+enum class per : std::int32_t {
+    /// "s"
+    second = TIDEGATE_PER_SECOND,
+    /// "min"
+    minute = TIDEGATE_PER_MINUTE,
+    /// "h"
+    hour = TIDEGATE_PER_HOUR,
+};
+
+/// The name, as in every language: "min". "unknown" for a number that is no unit.
+[[nodiscard]] constexpr std::string_view to_string(per unit) noexcept
+{
+    switch (unit) {
+    case per::second:
+        return "s";
+    case per::minute:
+        return "min";
+    case per::hour:
+        return "h";
     }
     return "unknown";
 }
@@ -464,6 +490,50 @@ private:
     std::string wrong_;  // the first thing that was; told when the thresholds are used
 };
 
+/// How much may be admitted a time, by weight: in any stretch of time T no more than burst + T x count /
+/// unit.
+class rate
+{
+public:
+    /// `count`: 0 to 10^10 in each `unit`; of 0 the burst is admitted once, and then nothing. `burst`: the
+    /// most weight that may enter at once, 1 to 2147483647; 0 is the default: what one second brings, rounded
+    /// up.
+    constexpr rate(whole count, per unit, whole burst = 0) noexcept
+        : values_{count.get(), burst.get(), static_cast<std::int32_t>(unit), 0}
+    {
+    }
+
+    /// How many permits of weight 1 in each unit.
+    [[nodiscard]] constexpr std::int64_t count() const noexcept { return values_.count; }
+    /// The unit.
+    [[nodiscard]] constexpr per unit() const noexcept { return static_cast<per>(values_.per); }
+    /// The burst; 0 where the default was asked for, but of a gate's rate what that is.
+    [[nodiscard]] constexpr std::int64_t burst() const noexcept { return values_.burst; }
+
+private:
+    friend class config;
+    friend class gate;
+    friend class shed;
+
+    explicit constexpr rate(const tidegate_rate &values) noexcept : values_(values) {}
+
+    static std::optional<rate> of(const tidegate_gate *gate) noexcept
+    {
+        tidegate_rate values{};
+        const bool read = tidegate_get_rate(gate, &values) == TIDEGATE_ADMITTED;
+        return read && values.per != 0 ? std::optional(rate(values)) : std::nullopt;
+    }
+
+    /// For people: "150/min (burst 10)".
+    [[nodiscard]] std::string text() const
+    {
+        return std::to_string(count()) + "/" + std::string(to_string(unit())) + " (burst " +
+               std::to_string(burst()) + ")";
+    }
+
+    tidegate_rate values_;
+};
+
 /// What a gate is made from. Whatever is wrong with it is told when the gate is made.
 class config
 {
@@ -482,6 +552,13 @@ public:
             values_.thresholds[n] = by_priority.values_[n];
         }
         wrong_ = by_priority.wrong_;
+        return *this;
+    }
+
+    /// How much may be admitted a time; any unless set.
+    config &set_rate(const rate &of)
+    {
+        values_.rate = of.values_;
         return *this;
     }
 
@@ -691,11 +768,21 @@ private:
         if (reason() == tidegate::reason::closed) {
             return gate + " is closed";
         }
-        const bool full = reason() == tidegate::reason::limit;
-        const std::string why = full ? " full: " : " shed by " + std::string(to_string(*reason())) + ": ";
-        return gate + why + std::to_string(tidegate_in_flight(gate_)) + " of " +
+        return gate + why() + ": " + std::to_string(tidegate_in_flight(gate_)) + " of " +
                std::to_string(tidegate_limit(gate_)) + " in flight (priority " +
                std::string(to_string(priority_)) + ")" + hint();
+    }
+
+    std::string why() const
+    {
+        if (reason() == tidegate::reason::limit) {
+            return " full";
+        }
+        if (reason() == tidegate::reason::rate) {
+            const auto now = rate::of(gate_);
+            return " over its rate" + (now ? " of " + now->text() : std::string());
+        }
+        return " shed by " + std::string(to_string(*reason()));
     }
 
     std::string hint() const
@@ -1025,6 +1112,17 @@ public:
         return status(tidegate_set_threshold_kinds(handle(), by_priority.values_.data()));
     }
 
+    /// How much may be admitted a time; none for any.
+    [[nodiscard]] std::optional<tidegate::rate> rate() const noexcept { return tidegate::rate::of(handle()); }
+
+    /// Sets the rate, or takes it away (`std::nullopt`). What was used of the old burst stays used, up to the
+    /// whole of the new one; where there was no rate the burst is full.
+    status try_set_rate(const std::optional<tidegate::rate> &of) const noexcept
+    {
+        const tidegate_rate values = of ? of->values_ : tidegate_rate{};
+        return status(tidegate_set_rate(handle(), &values));
+    }
+
     /// Switches dry run off (true) or on (false).
     status try_set_enforce(bool enforce) const noexcept
     {
@@ -1105,6 +1203,21 @@ public:
         check(try_set_thresholds(by_priority));
     }
 
+    /// As `try_set_rate`. Throws `config_error`.
+    void set_rate(const std::optional<tidegate::rate> &of) const
+    {
+        const status done = try_set_rate(of);
+        if (done.code() == TIDEGATE_ERR_ARGUMENT) {
+            failure{
+                done,
+                "a rate must be a whole number from 0 to 10000000000 a second, a minute or an hour, and its "
+                "burst one from 1 to 2147483647, or 0 for the default, got " +
+                    of->text()}
+                .raise();
+        }
+        check(done);
+    }
+
     /// As `try_set_enforce`.
     void set_enforce(bool enforce) const { check(try_set_enforce(enforce)); }
 
@@ -1137,7 +1250,15 @@ public:
 #endif
 
 private:
+    friend class gates;
+
     explicit gate(tidegate_gate *made) : handle_(made, tidegate_gate_free) {}
+
+    /// One of a file, which is kept as long as the gate is.
+    gate(const std::shared_ptr<tidegate_gates> &file, const tidegate_gate *of_it) noexcept
+        : handle_(file, of_it)
+    {
+    }
 
     const tidegate_gate *handle() const noexcept { return handle_.get(); }
 
@@ -1190,6 +1311,211 @@ private:
 };
 
 #endif
+
+// --- gates from a file ---------------------------------------------------------------------------
+
+/// What is known of a request: see `gates::classify`.
+struct attribute {
+    /// Such as "path"; valid during the call.
+    const char *name;
+    /// Its value, valid during the call; what a client sent need not be UTF-8.
+    std::string_view value;
+};
+
+/// The gates of a file in TOML, by name, and its classifier: as a handle, whose copies are the same gates.
+/// They are given up with the last of the copies and of the gates that were found in them. Any thread may use
+/// a handle that no other thread assigns to at the time. A handle that was moved away answers every call with
+/// TIDEGATE_ERR_NULL.
+///
+///     const tidegate::gates gates("tidegate.toml");              // throws config_error with all that is
+///     wrong const tidegate::gate db = gates["db"]; std::cout << gates.reload(); // what was changed, one
+///     change a line
+class gates
+{
+public:
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// The gates of the file at `path`. Throws `config_error`, whose message has all that is wrong with it,
+    /// one problem a line; `error` where header and library do not belong together.
+    explicit gates(const std::string &path) : gates(open(path).value()) {}
+#endif
+
+    /// The gates of the file at `path`, or all that is wrong with it, one problem a line.
+    [[nodiscard]] static result<gates, failure> open(const std::string &path)
+    {
+        return make([&](tidegate_gates **out, std::string &why) {
+            return tidegate_open(path.c_str(), out, why.data(), why.size());
+        });
+    }
+
+    /// The gates of a text in TOML, which messages call `file`.
+    [[nodiscard]] static result<gates, failure> open_text(std::string_view text,
+                                                          const std::string &file = "<text>")
+    {
+        return make([&](tidegate_gates **out, std::string &why) {
+            return tidegate_open_text(data(text), text.size(), file.c_str(), out, why.data(), why.size());
+        });
+    }
+
+    /// The gate of this name, if the file has it: each time a handle of the same gate.
+    [[nodiscard]] std::optional<gate> find(std::string_view name) const noexcept
+    {
+        const tidegate_gate *of_it = nullptr;
+        if (tidegate_find(handle_.get(), data(name), name.size(), &of_it) != TIDEGATE_ADMITTED) {
+            return std::nullopt;
+        }
+        return gate(handle_, of_it);
+    }
+
+    /// All gates that the file has, in its order.
+    [[nodiscard]] std::vector<gate> all() const
+    {
+        std::vector<gate> all;
+        const tidegate_gate *of_it = nullptr;
+        while (tidegate_gate_at(handle_.get(), all.size(), &of_it) == TIDEGATE_ADMITTED) {
+            all.push_back(gate(handle_, of_it));
+        }
+        return all;
+    }
+
+    /// Reads the file again and makes the gates what it says now; gates keep what they count. What was
+    /// changed, one change a line; or all that is wrong, and then nothing was changed.
+    [[nodiscard]] result<std::string, failure> try_reload() const
+    {
+        return saying([&](std::string &report) {
+            return tidegate_reload(handle_.get(), report.data(), report.size());
+        });
+    }
+
+    /// The same from a text.
+    [[nodiscard]] result<std::string, failure> try_reload_text(std::string_view text) const
+    {
+        return saying([&](std::string &report) {
+            return tidegate_reload_text(handle_.get(), data(text), text.size(), report.data(), report.size());
+        });
+    }
+
+    /// The priority of a request by the rules that the file has now; `priority::gate_default` where they
+    /// leave it to the gate. Of several attributes with one name the first counts.
+    [[nodiscard]] result<priority> try_classify(const attribute *attributes, std::size_t count) const
+    {
+        const auto raw = raw_attributes(attributes, count);
+        std::int32_t decided = TIDEGATE_PRIORITY_DEFAULT;
+        const status done(tidegate_classify(handle_.get(), raw.data(), raw.size(), &decided, nullptr, 0));
+        if (!done.ok()) {
+            return done;
+        }
+        return static_cast<priority>(decided);
+    }
+
+    /// The same for a list: `gates.try_classify({{"method", "GET"}, {"path", path}})`.
+    [[nodiscard]] result<priority> try_classify(std::initializer_list<attribute> attributes) const
+    {
+        return try_classify(attributes.begin(), attributes.size());
+    }
+
+    /// A sentence with the rule that decides for a request.
+    [[nodiscard]] result<std::string, failure> try_explain(std::initializer_list<attribute> attributes) const
+    {
+        const auto raw = raw_attributes(attributes.begin(), attributes.size());
+        return saying([&](std::string &why) {
+            std::int32_t decided = TIDEGATE_PRIORITY_DEFAULT;
+            return tidegate_classify(handle_.get(), raw.data(), raw.size(), &decided, why.data(), why.size());
+        });
+    }
+
+    /// What the gates and rules do, in words, with what is worth a second look.
+    [[nodiscard]] result<std::string, failure> try_explain() const
+    {
+        std::size_t length = 0;
+        tidegate_explain(handle_.get(), nullptr, 0, &length);
+        return saying([&](std::string &text) {
+            text.resize(length + 1);
+            return tidegate_explain(handle_.get(), text.data(), text.size(), nullptr);
+        });
+    }
+
+#ifndef TIDEGATE_NO_EXCEPTIONS
+    /// As `find`. Throws `config_error` where the file has no such gate.
+    [[nodiscard]] gate operator[](std::string_view name) const
+    {
+        if (auto found = find(name)) {
+            return *std::move(found);
+        }
+        failure{status(TIDEGATE_ERR_ARGUMENT), "the file has no gate \"" + std::string(name) + "\""}.raise();
+    }
+
+    /// As `try_reload`. Throws `config_error`.
+    std::string reload() const { return try_reload().value(); }
+
+    /// As `try_reload_text`. Throws `config_error`.
+    std::string reload_text(std::string_view text) const { return try_reload_text(text).value(); }
+
+    /// As `try_classify`.
+    [[nodiscard]] priority classify(std::initializer_list<attribute> attributes) const
+    {
+        return try_classify(attributes).value();
+    }
+
+    /// As `try_explain`.
+    [[nodiscard]] std::string explain(std::initializer_list<attribute> attributes) const
+    {
+        return try_explain(attributes).value();
+    }
+
+    /// As `try_explain`.
+    [[nodiscard]] std::string explain() const { return try_explain().value(); }
+#endif
+
+private:
+    explicit gates(tidegate_gates *made) : handle_(made, tidegate_gates_free) {}
+
+    /// An empty view may have no address, which is no empty text in C.
+    static const char *data(std::string_view text) noexcept
+    {
+        return text.data() == nullptr ? "" : text.data();
+    }
+
+    /// What `call` writes into a text that has room for it.
+    template <class Call>
+    static result<std::string, failure> saying(Call &&call)
+    {
+        constexpr std::size_t room = 1 << 16;
+        std::string said(room, '\0');
+        const status done(call(said));
+        said.resize(std::char_traits<char>::length(said.c_str()));
+        if (!done.ok()) {
+            return failure{done, std::move(said)};
+        }
+        return said;
+    }
+
+    template <class Open>
+    static result<gates, failure> make(Open &&open)
+    {
+        if (auto mismatch = detail::abi_mismatch(tidegate_abi_version())) {
+            return *std::move(mismatch);
+        }
+        tidegate_gates *made = nullptr;
+        auto said = saying([&](std::string &why) { return open(&made, why); });
+        if (!said) {
+            return said.error();
+        }
+        return gates(made);
+    }
+
+    static std::vector<tidegate_attribute> raw_attributes(const attribute *attributes, std::size_t count)
+    {
+        std::vector<tidegate_attribute> raw;
+        raw.reserve(count);
+        for (std::size_t at = 0; at < count; ++at) {
+            const auto &[name, value] = attributes[at];
+            raw.push_back({name, data(value), value.size()});
+        }
+        return raw;
+    }
+
+    std::shared_ptr<tidegate_gates> handle_;
+};
 
 }  // namespace tidegate
 

@@ -3,6 +3,7 @@
 //!
 //! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
 //!   high-water mark, count. Where timing is on the clock is read before the swap.
+//! - Where there is a rate: see `rated`.
 //! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
 //! - Release: count, then subtract, so a permit that is seen gone has been counted. Where bare entries are to
 //!   be expected: subtract what is there, then count what was found.
@@ -27,6 +28,7 @@ use crate::memory::Memory;
 use crate::outcome::Outcome;
 use crate::permit::Ticket;
 use crate::priority::Priority;
+use crate::rate::Settings;
 use crate::replaceable::Replaceable;
 use crate::retry::RetryWindow;
 use crate::shard::{Counter, Fallback, Shard, Totals};
@@ -47,8 +49,7 @@ pub(crate) struct Inner {
     pub(crate) name: Box<str>,
     cold: Replaceable<Cold>,
     pub(crate) state: Memory,
-    pub(crate) default_priority: Priority,
-    timing: bool,
+    pub(crate) timing: bool,
 }
 
 /// What is needed rarely and is behind locks.
@@ -76,20 +77,34 @@ pub(crate) enum Entry {
     Bare,
 }
 
+/// What became of who did not get in by the short way: small enough for two registers. A permit or a shed that
+/// is put together of a call's answer passes through memory, which costs every refusal a third.
+#[derive(Clone, Copy)]
+struct Answer {
+    refused: Option<Reason>,
+    over: bool,
+    in_flight: u32,
+    limit: u32,
+}
+
 impl Inner {
     pub(crate) fn new(config: GateBuilder, control: Control) -> Result<Self, ConfigError> {
         let state = memory(&config)?;
-        state.config.store_thresholds(control.thresholds.at(control.limit));
         if !config.enforce {
             state.config.raise(Flags::DRY_RUN_ON);
         }
         if config.bare_entries {
             state.config.raise(Flags::CHECKED);
         }
+        if let Some(rate) = control.rate {
+            state.rate.start(Settings::of(rate));
+            state.config.raise(Flags::RATED_ON);
+        }
+        control.store_thresholds(&state.config);
+        state.config.store_default_priority(control.default_priority);
         Ok(Self {
             word: Word::Local,
             state,
-            default_priority: config.default_priority,
             timing: config.timing,
             name: config.name,
             cold: Replaceable::new(Cold::new(control, config.clock.now_ns())),
@@ -97,25 +112,52 @@ impl Inner {
         })
     }
 
+    pub(crate) fn store_enforce(&self, enforce: bool) {
+        if enforce {
+            self.state.config.lower(Flags::DRY_RUN);
+        } else {
+            self.state.config.raise(Flags::DRY_RUN_ON);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn admit(&self, ask: Ask, entry: Entry) -> Result<Ticket, Shed> {
         let (priority, fallback) = match ask.priority {
             Some(priority) => (priority, Fallback::No),
-            None => (self.default_priority, Fallback::Yes),
+            None => (self.state.config.default_priority(), Fallback::Yes),
         };
         let weight = ask.weight.get();
         if entry == Entry::Bare && !self.state.config.flags().has(Flags::BARE_SEEN) {
             self.state.config.raise(Flags::BARE);
         }
         let since_ns = self.now_if_timing();
-        let (taken, over) = match self.decide(priority, weight) {
-            Ok(taken) => {
+        let over = match self.decide(priority, weight) {
+            Ok(_) => {
                 self.count_admitted(priority, fallback, weight, since_ns);
-                (taken, false)
+                false
             }
-            Err(shed) => (self.refuse(shed, entry)?, true),
+            Err(shed) if !self.has_another_way(shed.reason) => {
+                self.count(Counter::Shed(priority, shed.reason));
+                return Err(shed);
+            }
+            Err(_) => {
+                let Answer { refused, over, in_flight, limit } =
+                    self.admit_otherwise(priority, fallback, weight, entry, since_ns);
+                if let Some(reason) = refused {
+                    return Err(Shed { reason, priority, weight, in_flight, limit });
+                }
+                over
+            }
         };
-        Ok(Ticket::new(taken, priority, over, fork::epoch(), since_ns))
+        Ok(Ticket::new(Taken::of(weight), priority, over, fork::epoch(), since_ns))
+    }
+
+    /// Whether who does not get in by the short way may get in by another. A closed gate has none, in dry
+    /// run either: closing is about the gate's life, not about load.
+    #[inline(always)]
+    fn has_another_way(&self, reason: Reason) -> bool {
+        fence(Ordering::Acquire); // see `store_thresholds`
+        reason != Reason::Closed && self.state.config.flags().has(Flags::ANOTHER_WAY)
     }
 
     /// The loop of `word`'s text: what the decision rests on is read after the word.
@@ -124,7 +166,7 @@ impl Inner {
         let state = &*self.state;
         let mut view = self.word.view(state);
         loop {
-            let threshold = state.config.threshold(priority.level());
+            let threshold = state.config.short_threshold(priority.level());
             if view.closed() || !view.fits(weight, threshold) {
                 return Err(self.shed(view, priority, weight));
             }
@@ -139,7 +181,7 @@ impl Inner {
     }
 
     #[inline(always)]
-    fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
+    pub(crate) fn shed(&self, view: View, priority: Priority, weight: u32) -> Shed {
         let limit = self.state.config.limit();
         let reason = if view.closed() {
             Reason::Closed
@@ -152,7 +194,7 @@ impl Inner {
     }
 
     #[inline(always)]
-    fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
+    pub(crate) fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
         let (place, shard) = self.shard();
         shard.count(place, Counter::Admitted(priority, fallback), 1);
         if weight > 1 {
@@ -163,25 +205,30 @@ impl Inner {
         }
     }
 
-    /// A refusal is counted; in dry run it is let in. A closed gate is closed in dry run too: closing
-    /// is about the gate's life, not about load.
-    #[inline(always)]
-    fn refuse(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
-        if shed.reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
-            return self.refuse_in_dry_run(shed, entry);
+    /// By the rate, and by dry run.
+    #[inline(never)]
+    fn admit_otherwise(
+        &self,
+        priority: Priority,
+        fallback: Fallback,
+        weight: u32,
+        entry: Entry,
+        since_ns: u64,
+    ) -> Answer {
+        let Err(shed) = self.decide_rated(priority, fallback, weight, since_ns) else {
+            self.count_admitted(priority, fallback, weight, since_ns);
+            return Answer { refused: None, over: false, in_flight: 0, limit: 0 };
+        };
+        let mut reason = shed.reason;
+        if reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
+            if self.enter_over(entry) {
+                self.count(Counter::WouldShed(priority));
+                return Answer { refused: None, over: true, in_flight: 0, limit: 0 };
+            }
+            reason = Reason::Closed;
         }
-        self.count(Counter::Shed(shed.priority, shed.reason));
-        Err(shed)
-    }
-
-    #[cold]
-    fn refuse_in_dry_run(&self, shed: Shed, entry: Entry) -> Result<Taken, Shed> {
-        if self.enter_over(entry) {
-            self.count(Counter::WouldShed(shed.priority));
-            return Ok(Taken::of(shed.weight));
-        }
-        self.count(Counter::Shed(shed.priority, Reason::Closed));
-        Err(Shed { reason: Reason::Closed, ..shed })
+        self.count(Counter::Shed(priority, reason));
+        Answer { refused: Some(reason), over: false, in_flight: shed.in_flight, limit: shed.limit }
     }
 
     /// Lets one in beyond the limit, unless the gate was closed since it was looked at. No swap of the word
@@ -248,7 +295,7 @@ impl Inner {
     }
 
     #[inline]
-    fn notify_if(&self, left: Left) {
+    pub(crate) fn notify_if(&self, left: Left) {
         if left.drained {
             self.notify_if_empty();
         }
@@ -265,11 +312,39 @@ impl Inner {
         }
     }
 
-    /// Admits nothing from now on; whether this call closed it.
+    /// Admits nothing from now on, for good; whether this call closed it.
+    ///
+    /// A gate that is withdrawn is closed already, and might be reinstated at this moment: then its word is
+    /// changed nevertheless. Either that comes before the swap by which `reinstate` opens it, which then fails and
+    /// finds the gate ended; or it comes after, and closes it. Of a gate that is not, `reinstate` sees that it has
+    /// ended: it comes after a `withdraw` whose change of the flags came after the one made here.
     pub(crate) fn close(&self) -> bool {
+        let flags = self.state.config.raise(Flags::ENDED);
+        let closed = if flags.has(Flags::WITHDRAWN) {
+            self.word.close_anew(&self.state)
+        } else {
+            self.word.close(&self.state)
+        };
+        fence(Ordering::SeqCst);
+        closed
+    }
+
+    /// As [`close`](Self::close), until [`reinstate`](Self::reinstate). Callers serialise the two.
+    #[cfg(any(feature = "file", tidegate_loom))]
+    pub(crate) fn withdraw(&self) -> bool {
+        self.state.config.raise(Flags::WITHDRAWN);
         let closed = self.word.close(&self.state);
         fence(Ordering::SeqCst);
         closed
+    }
+
+    /// Opens a withdrawn gate; `false` where its owner closed it, too, for good. What is inside was counted all
+    /// the time. Nobody waits for it to be drained on behalf of its owner, who would have closed it.
+    #[cfg(any(feature = "file", tidegate_loom))]
+    pub(crate) fn reinstate(&self) -> bool {
+        let opened = self.word.open_unless(&self.state, || self.state.config.flags().has(Flags::ENDED));
+        self.state.config.lower(Flags::WITHDRAWN);
+        opened
     }
 
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
@@ -281,10 +356,7 @@ impl Inner {
         if left.missing == 0 {
             self.count_released(outcome, ticket.weight(), now_ns);
         } else {
-            let found = (0..left.missing).take_while(|_| self.take_over_bare()).count();
-            if found < left.missing as usize {
-                self.count(Counter::UnmatchedExit);
-            }
+            self.make_up_for(left.missing);
             if self.timing {
                 let (place, shard) = self.shard();
                 let gone = i64::from(ticket.weight() - left.missing);
@@ -292,6 +364,23 @@ impl Inner {
             }
         }
         self.notify_if(left);
+    }
+
+    /// For what was missing from the word: what is still inside on the other side leaves in its place.
+    pub(crate) fn make_up_for(&self, missing: u32) {
+        let found = (0..missing).take_while(|_| self.take_over_bare()).count();
+        if found < missing as usize {
+            self.count(Counter::UnmatchedExit);
+        }
+    }
+
+    /// Puts back what was taken of the word, by the way that is sound for this gate.
+    pub(crate) fn put_back(&self, taken: Taken) -> Left {
+        if self.state.config.flags().has(Flags::CHECKED) {
+            self.word.put_checked(&self.state, taken.weight())
+        } else {
+            self.word.put(&self.state, taken)
+        }
     }
 
     #[cold]
@@ -412,12 +501,16 @@ impl Inner {
     /// In the child: an empty gate with the configuration that it had at the fork.
     pub(crate) fn start_anew(&self, control: Control) {
         self.state.leave_to_parent();
-        self.state.config.store_thresholds(control.thresholds.at(control.limit));
+        control.store_thresholds(&self.state.config);
+        self.state.config.store_default_priority(control.default_priority);
         if let Some((word, flags)) = control.at_fork {
             self.state.config.restore(flags);
             self.word.start_anew(&self.state, word);
         }
         self.state.empty();
+        if let Some(rate) = control.rate {
+            self.state.rate.start(Settings::of(rate));
+        }
         self.state.tail().empty();
         self.cold.replace_leaking(Cold::new(control, self.clock.now_ns()));
     }

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::error::{ConfigError, MAX_LIMIT};
-use crate::priority::Thresholds;
-use crate::state::Flags;
+use crate::priority::{Priority, Thresholds};
+use crate::rate::Rate;
+use crate::state::{Config, Flags};
 use crate::word::View;
 
 /// Limit changes that are remembered.
@@ -28,6 +29,8 @@ pub struct LimitChange {
 pub(crate) struct Control {
     pub(crate) limit: u32,
     pub(crate) thresholds: Thresholds,
+    pub(crate) default_priority: Priority,
+    pub(crate) rate: Option<Rate>,
     pub(crate) history: VecDeque<LimitChange>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
     /// the time the child could read it.
@@ -35,10 +38,19 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(limit: u32, thresholds: Thresholds) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        limit: u32,
+        thresholds: Thresholds,
+        default_priority: Priority,
+    ) -> Result<Self, ConfigError> {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
-        Ok(Self { limit, thresholds, history: VecDeque::new(), at_fork: None })
+        Ok(Self { limit, thresholds, default_priority, rate: None, history: VecDeque::new(), at_fork: None })
+    }
+
+    /// Stores what admissions rest on. A rate closes the short way in.
+    pub(crate) fn store_thresholds(&self, config: &Config) {
+        config.store_thresholds(self.thresholds.at(self.limit), self.rate.is_none());
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {

@@ -6,6 +6,9 @@ use crate::priority::{Priority, Threshold};
 /// The largest limit and the largest weight: 2^31 - 1.
 pub const MAX_LIMIT: u32 = (1 << 31) - 1;
 
+/// The largest count of a rate: 10^10 a second, a minute or an hour.
+pub const MAX_RATE_COUNT: u64 = 10_000_000_000;
+
 /// The longest name of a gate, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 255;
 
@@ -61,6 +64,27 @@ pub enum ConfigError {
     /// A reserve outside 0 to 2^31 - 1.
     #[error("a reserve must be a whole number from 0 to {MAX_LIMIT}, got {got}")]
     Reserve {
+        /// What was given.
+        got: String,
+    },
+    /// A rate that is not a count per unit.
+    #[error(
+        "rate must be COUNT/UNIT, a whole number from 0 to {MAX_RATE_COUNT} and s, min or h, \
+         such as \"150/min\", got {got:?}"
+    )]
+    Rate {
+        /// What was given.
+        got: String,
+    },
+    /// A burst outside 1 to 2^31 - 1.
+    #[error("burst must be a whole number from 1 to {MAX_LIMIT}, got {got}")]
+    Burst {
+        /// What was given.
+        got: String,
+    },
+    /// A burst of no rate.
+    #[error("burst needs a rate, got {got} without one")]
+    BurstAlone {
         /// What was given.
         got: String,
     },

@@ -13,7 +13,8 @@
 //! again as soon as the fork is done. So the child maps memory of its own in its place (`published`), and
 //! takes the configuration from the lock's content, where it was noted before the fork.
 //!
-//! Lock order: the registry, then gates in registry order. Nothing else ever holds two.
+//! Lock order: those of files (see `file::forks`), then the registry, then gates in registry order. A reload of a
+//! file holds the file's and one more; nothing else ever holds two.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -59,6 +60,8 @@ mod unix {
     }
 
     extern "C" fn prepare() {
+        #[cfg(feature = "file")]
+        crate::file::forks::hold();
         let mut registry = registry().lock();
         registry.held = registry.living();
         for gate in &registry.held {
@@ -81,6 +84,8 @@ mod unix {
         }
         drop(registry);
         drop(held); // possibly the last owner of a gate: without the lock
+        #[cfg(feature = "file")]
+        crate::file::forks::let_go();
     }
 
     extern "C" fn in_child() {
@@ -97,5 +102,7 @@ mod unix {
             let control = unsafe { &*gate.cold().control.raw().data_ptr() }.clone();
             gate.start_anew(control);
         }
+        #[cfg(feature = "file")]
+        crate::file::forks::let_go();
     }
 }

@@ -14,6 +14,7 @@ use crate::fork;
 use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
+use crate::rate::Rate;
 use crate::registry;
 use crate::retry::Observation;
 use crate::shard::Counter;
@@ -38,7 +39,7 @@ use crate::stats::Stats;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Gate {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// Building, and what does not change.
@@ -85,7 +86,7 @@ impl Gate {
     /// The priority of requests that name none.
     #[must_use]
     pub fn default_priority(&self) -> Priority {
-        self.inner.default_priority
+        self.inner.state.config.default_priority()
     }
 }
 
@@ -184,7 +185,7 @@ impl Gate {
         let mut control = inner.cold().control.lock();
         let change = control.set_limit(limit, cause, now_ns);
         inner.state.causes.count(cause);
-        inner.state.config.store_thresholds(control.thresholds.at(limit));
+        control.store_thresholds(&inner.state.config);
         inner.word.publish(&inner.state);
         Ok(change)
     }
@@ -199,9 +200,28 @@ impl Gate {
         thresholds.validate(control.limit)?;
         control.thresholds = thresholds;
         let at_limit = thresholds.at(control.limit);
-        inner.state.config.store_thresholds(at_limit);
+        control.store_thresholds(&inner.state.config);
         inner.word.publish(&inner.state);
         Ok(at_limit)
+    }
+
+    /// How much may be admitted a time; `None`: any.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.inner.cold().control.lock().rate
+    }
+
+    /// Sets the rate, or takes it away (`None`). Once this has returned, nothing is admitted by the old one.
+    ///
+    /// What was used of the old burst stays used, up to the whole of the new one, and comes back at the new
+    /// rate. The same rate once more changes nothing. Where there was none, the burst is full.
+    pub fn set_rate(&self, rate: impl Into<Option<Rate>>) {
+        let inner = &*self.inner;
+        let now_ns = inner.clock.now_ns(); // as in `set_limit`
+        let mut control = inner.cold().control.lock();
+        inner.store_rate(&mut control, rate.into(), now_ns);
+        control.store_thresholds(&inner.state.config);
+        inner.word.publish(&inner.state);
     }
 
     /// The last limit changes, at most 64, oldest first.
@@ -220,11 +240,7 @@ impl Gate {
     pub fn set_enforce(&self, enforce: bool) {
         let inner = &*self.inner;
         let _serialised = inner.cold().control.lock();
-        if enforce {
-            inner.state.config.lower(Flags::DRY_RUN);
-        } else {
-            inner.state.config.raise(Flags::DRY_RUN_ON);
-        }
+        inner.store_enforce(enforce);
         inner.word.publish(&inner.state);
     }
 }
@@ -262,7 +278,14 @@ impl Gate {
         self.inner.cold().drain.when_empty(callback, || self.inner.is_empty())
     }
 
-    /// Forgets a callback given to [`on_drained`](Self::on_drained), which then is not called any more.
+    /// As [`on_drained`](Self::on_drained), without closing the gate: for whoever tells of a gate that its
+    /// [file](crate::Gates) closed, and that may be open again before it is drained.
+    #[allow(clippy::must_use_candidate)] // as above
+    pub fn when_drained(&self, callback: Box<dyn FnOnce() + Send>) -> DrainId {
+        self.inner.cold().drain.when_empty(callback, || self.closed() && self.inner.is_empty())
+    }
+
+    /// Forgets a callback that waits for the gate to be drained, which then is not called any more.
     /// `false` where it was called already, or is about to be.
     #[allow(clippy::must_use_candidate)] // it is forgotten either way
     pub fn forget_drained(&self, id: DrainId) -> bool {
@@ -297,11 +320,14 @@ impl Gate {
     /// for which this priority has been refused without an admission)`, where `need` is the weight
     /// that must leave before the request fits, and the rates are taken over the last 64 completions
     /// or more. Zero when it would be admitted now, which in dry run is always.
+    ///
+    /// Where there is a [rate](Self::rate), and it keeps the request away for longer than that, exactly as
+    /// long: a lone caller who waits so long is admitted, and none who waits less.
     #[must_use]
     pub fn retry_after(&self, ask: impl Into<Ask>) -> RetryAfter {
         let inner = &*self.inner;
         let Ask { priority, weight } = ask.into();
-        let priority = priority.unwrap_or(inner.default_priority);
+        let priority = priority.unwrap_or_else(|| self.default_priority());
         let view = inner.word.view(&inner.state);
         let threshold = inner.state.config.threshold(priority.level());
         if view.closed() {
@@ -316,13 +342,15 @@ impl Gate {
         let wanted = u64::from(view.in_flight()) + u64::from(weight.get());
         let need = wanted.saturating_sub(u64::from(threshold));
         let totals = inner.totals();
+        let now_ns = inner.clock.now_ns();
         let now = Observation {
-            now_ns: inner.clock.now_ns(),
+            now_ns,
             completions: totals.completions(),
             released_weight: totals.released_weight(),
             admitted_weight: totals.admitted_weight(),
         };
-        inner.cold().retry.lock().estimate(now, priority, need)
+        let room = inner.cold().retry.lock().estimate(now, priority, need);
+        room.and(inner.rate_wait(now_ns, weight.get()))
     }
 
     /// A reading of all counters.

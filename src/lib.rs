@@ -41,6 +41,7 @@ mod classifier;
 mod clock;
 mod config;
 mod control;
+pub mod controller;
 pub mod detector;
 #[cfg(feature = "file")]
 mod document;
@@ -64,6 +65,10 @@ mod published;
 #[cfg(not(all(any(target_os = "linux", target_os = "macos"), not(tidegate_loom))))]
 #[path = "published/elsewhere.rs"]
 mod published;
+mod rate;
+mod rated;
+#[cfg(any(feature = "file", tidegate_loom))]
+mod reconfigure;
 mod registry;
 mod replaceable;
 mod retry;
@@ -93,13 +98,16 @@ pub use control::{LimitChange, limit_from};
 pub use document::{FileError, Problem};
 pub use drain::DrainId;
 pub use durations::Durations;
-pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES};
+pub use error::{ConfigError, MAX_LIMIT, MAX_NAME_BYTES, MAX_RATE_COUNT};
+#[cfg(feature = "file")]
+pub use file::{Change, Difference, Gates, toml_text};
 pub use fork::Process;
 pub use gate::Gate;
 pub use histogram::Histogram;
 pub use outcome::Outcome;
 pub use permit::{OwnedPermit, Permit, Ticket};
 pub use priority::{PPM_ONE, Priority, Threshold, Thresholds};
+pub use rate::{Per, Rate};
 pub use shed::{Reason, RetryAfter, Shed};
 pub use stats::{Counts, Stats};
 pub use sums::{GateSum, Presence, Published, PublishedGate};

@@ -30,5 +30,10 @@
 //! - **A published gate counts in a mapped file.** Cut short from outside while it is mapped, it ends the
 //!   process at the next count, as any mapped file does: its directory belongs to gates alone.
 //! - **Signal handlers** must not use a gate: counting is not re-entrant on one thread.
+//! - **A rate is not a strict window**: a minute at 150 a minute may have the burst besides. See [`Rate`](crate::Rate).
+//! - **Racing for the last of a rate** takes room for some nanoseconds: whoever comes then may be told that the gate is full,
+//!   and `high_water` may include it.
+//! - **2^11 changes of the rate** while one admission is stalled, with the same arrival time after them, would let it rest
+//!   on the oldest; and
 //! - **2^29 changes of the configuration** while one admission is stalled between its load and its swap
 //!   would let it rest on the oldest.

@@ -120,7 +120,17 @@ impl Threshold {
         Ok(Self::Ppm(ppm))
     }
 
-    fn at(self, limit: u32) -> u32 {
+    /// The whole limit.
+    pub(crate) const ALL: Self = Self::Ppm(PPM_ONE);
+
+    /// What `priority` has where nothing was set.
+    #[cfg(feature = "file")]
+    pub(crate) fn default_of(priority: Priority) -> Self {
+        DEFAULTS[priority.level()]
+    }
+
+    /// The whole weight that it means at `limit`.
+    pub(crate) fn at(self, limit: u32) -> u32 {
         match self {
             Self::Ppm(ppm) => {
                 let scaled = (u64::from(limit) * u64::from(ppm)).div_ceil(u64::from(PPM_ONE));
@@ -150,7 +160,7 @@ pub struct Thresholds {
 }
 
 const DEFAULTS: [Threshold; PRIORITIES] =
-    [Threshold::Ppm(PPM_ONE), Threshold::Ppm(PPM_ONE), Threshold::Ppm(900_000), Threshold::Ppm(750_000)];
+    [Threshold::ALL, Threshold::ALL, Threshold::Ppm(900_000), Threshold::Ppm(750_000)];
 
 impl Thresholds {
     /// The defaults with one priority's threshold replaced.
@@ -158,6 +168,12 @@ impl Thresholds {
     pub fn with(mut self, priority: Priority, threshold: Threshold) -> Self {
         self.set[priority.level()] = Some(threshold);
         self
+    }
+
+    /// What was set for `priority`; `None` where it has its default.
+    #[must_use]
+    pub fn get(&self, priority: Priority) -> Option<Threshold> {
+        self.set[priority.level()]
     }
 
     /// The whole weights that these thresholds mean at `limit`. The first is the limit, and none

@@ -11,6 +11,9 @@ mod gates {
 
     pub(crate) fn register(_gate: &Arc<Inner>) {}
 
+    #[cfg(feature = "file")]
+    pub(crate) fn handle_forks() {}
+
     pub(crate) fn living() -> Vec<Arc<Inner>> {
         Vec::new()
     }
@@ -43,14 +46,19 @@ mod gates {
         REGISTRY.get_or_init(Mutex::default)
     }
 
-    pub(crate) fn register(gate: &Arc<Inner>) {
+    /// From now on forks are handled.
+    pub(crate) fn handle_forks() {
         static HANDLERS: Once = Once::new();
-        let registry = registry();
+        registry(); // a handler allocates nothing
         HANDLERS.call_once(|| {
             #[cfg(unix)]
             crate::fork::install_handlers();
         });
-        let mut registry = registry.lock();
+    }
+
+    pub(crate) fn register(gate: &Arc<Inner>) {
+        handle_forks();
+        let mut registry = registry().lock();
         if registry.gates.len() == registry.gates.capacity() {
             // Before the list grows: gates that are gone make room.
             registry.gates.retain(|gate| gate.strong_count() > 0);

@@ -79,6 +79,9 @@ impl fmt::Display for Shed {
         let Self { reason, priority, in_flight, limit, .. } = self;
         match reason {
             Reason::Limit => write!(f, "full: {in_flight} of {limit} in flight (priority {priority})"),
+            Reason::Rate => {
+                write!(f, "over its rate: {in_flight} of {limit} in flight (priority {priority})")
+            }
             Reason::Closed => write!(f, "closed: {in_flight} of {limit} in flight"),
             _ => write!(f, "shed by {reason}: {in_flight} of {limit} in flight (priority {priority})"),
         }
@@ -92,7 +95,21 @@ pub enum RetryAfter {
     Known(Duration),
     /// Nothing was seen to tell it from.
     Unknown,
-    /// As long as the gate is configured like this, never: it is closed, or the weight exceeds
-    /// the priority's threshold.
+    /// As long as the gate is configured like this, never: it is closed, the weight exceeds the priority's
+    /// threshold or the rate's burst, or the rate is 0 and its burst used up.
     Never,
+}
+
+impl RetryAfter {
+    /// The answer where two things must come together. What one of them says is a lower bound also where nothing
+    /// is known of the other, unless it says now.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Never, _) | (_, Self::Never) => Self::Never,
+            (Self::Known(one), Self::Known(other)) => Self::Known(one.max(other)),
+            (Self::Known(Duration::ZERO) | Self::Unknown, Self::Unknown)
+            | (Self::Unknown, Self::Known(Duration::ZERO)) => Self::Unknown,
+            (known, Self::Unknown) | (Self::Unknown, known) => known,
+        }
+    }
 }

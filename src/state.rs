@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`Hot`] | every admission and release |
 //! | [`Config`] | setters only, so every core keeps a copy |
+//! | [`RateState`] | every admission, where there is a rate |
 //! | [`DryRun`] | only what dry run lets in beyond the limit |
 //! | [`Shard`] each | one thread (see `thread`), or a few that share it |
 //! | [`Causes`] | setters of the limit |
@@ -20,6 +21,7 @@ use crate::durations;
 use crate::histogram::BUCKETS;
 use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
+use crate::rate::RateState;
 use crate::shard::{SHARDS, Shard};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -37,8 +39,12 @@ pub(crate) struct Hot {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Config {
+    /// The thresholds of the short way in; 0 where there is more to decide than whether there is room.
+    short: [AtomicU32; PRIORITIES],
     thresholds: [AtomicU32; PRIORITIES],
     flags: AtomicU32,
+    /// The level of the priority of requests that name none.
+    default_priority: AtomicU32,
 }
 
 /// What a gate does beyond its fixed limit; a plain gate has none of it.
@@ -57,8 +63,20 @@ impl Flags {
     /// Bare entries are to be expected: an exit too many may take what a permit puts back, so permits
     /// check. Once raised it stays.
     pub(crate) const CHECKED: Self = Self(1 << 3);
+    /// There is a rate.
+    pub(crate) const RATED: Self = Self(1 << 4);
+    /// There was one at some time: the short way in may have been closed for it.
+    pub(crate) const RATED_SEEN: Self = Self(1 << 5);
+    /// What setting a rate raises.
+    pub(crate) const RATED_ON: Self = Self(Self::RATED.0 | Self::RATED_SEEN.0);
+    /// Whether who does not get in by the short way may get in by another.
+    pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
+    /// Its owner closed it, for good.
+    pub(crate) const ENDED: Self = Self(1 << 6);
+    /// The file that it is from has it no more: closed until the file has it again.
+    pub(crate) const WITHDRAWN: Self = Self(1 << 7);
 
     #[inline]
     pub(crate) fn has(self, other: Self) -> bool {
@@ -78,9 +96,17 @@ impl Config {
         self.thresholds[level].load(Ordering::Relaxed)
     }
 
-    pub(crate) fn store_thresholds(&self, thresholds: [u32; PRIORITIES]) {
-        for (cell, threshold) in self.thresholds.iter().zip(thresholds) {
+    #[inline]
+    pub(crate) fn short_threshold(&self, level: usize) -> u32 {
+        self.short[level].load(Ordering::Relaxed)
+    }
+
+    /// Whether the short way in is open is stored last: who finds it closed, and has passed a fence, finds the flag
+    /// that says why.
+    pub(crate) fn store_thresholds(&self, thresholds: [u32; PRIORITIES], short_way: bool) {
+        for ((cell, short), threshold) in self.thresholds.iter().zip(&self.short).zip(thresholds) {
             cell.store(threshold, Ordering::Relaxed);
+            short.store(if short_way { threshold } else { 0 }, Ordering::Release);
         }
     }
 
@@ -89,12 +115,23 @@ impl Config {
         Flags(self.flags.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn raise(&self, flag: Flags) {
-        self.flags.fetch_or(flag.0, Ordering::Relaxed);
+    #[inline]
+    pub(crate) fn default_priority(&self) -> Priority {
+        let level = self.default_priority.load(Ordering::Relaxed) as usize;
+        Priority::from_level(level).unwrap_or_default()
+    }
+
+    pub(crate) fn store_default_priority(&self, priority: Priority) {
+        self.default_priority.store(u32::from(priority as u8), Ordering::Relaxed);
+    }
+
+    /// What the flags were before. A flag that is seen raised, or lowered, carries what was done before that.
+    pub(crate) fn raise(&self, flag: Flags) -> Flags {
+        Flags(self.flags.fetch_or(flag.0, Ordering::AcqRel))
     }
 
     pub(crate) fn lower(&self, flag: Flags) {
-        self.flags.fetch_and(!flag.0, Ordering::Relaxed);
+        self.flags.fetch_and(!flag.0, Ordering::AcqRel);
     }
 
     /// In a fork's child: the flags as they were at the fork.
@@ -122,6 +159,7 @@ pub(crate) struct DryRun {
 pub(crate) struct GateState {
     pub(crate) hot: CachePadded<Hot>,
     pub(crate) config: CachePadded<Config>,
+    pub(crate) rate: CachePadded<RateState>,
     pub(crate) dry_run: CachePadded<DryRun>,
     pub(crate) shards: [CachePadded<Shard>; SHARDS],
     pub(crate) causes: CachePadded<Causes>,
@@ -131,7 +169,7 @@ pub(crate) struct GateState {
 #[cfg(all(not(tidegate_loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const _: () = {
     assert!(align_of::<GateState>() == 128);
-    assert!(size_of::<GateState>() == 3 * 128 + SHARDS * 512 + 1152);
+    assert!(size_of::<GateState>() == 4 * 128 + SHARDS * 512 + 1152);
 };
 
 impl GateState {
@@ -139,9 +177,12 @@ impl GateState {
         Self {
             hot: CachePadded::new(Hot { word: AtomicU64::new(0), high_water: AtomicU32::new(0) }),
             config: CachePadded::new(Config {
+                short: std::array::from_fn(|_| AtomicU32::new(0)),
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
+                default_priority: AtomicU32::new(0),
             }),
+            rate: CachePadded::new(RateState::new()),
             dry_run: CachePadded::new(DryRun {
                 over_permits: AtomicU64::new(0),
                 over_bare: AtomicU64::new(0),

@@ -8,6 +8,7 @@ mod real {
 
     use crossbeam_utils::Backoff;
 
+    pub(crate) use portable_atomic::AtomicU128;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
     /// `parking_lot`'s mutex, without its queue. The queues of all its locks are one table of nodes that lie
@@ -47,6 +48,34 @@ mod real {
 #[cfg(tidegate_loom)]
 mod real {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+    /// loom has none of this size: a value behind its mutex, whose every use is ordered as strongly.
+    #[derive(Debug)]
+    pub(crate) struct AtomicU128(Mutex<u128>);
+
+    impl AtomicU128 {
+        pub(crate) fn new(value: u128) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub(crate) fn load(&self, _: Ordering) -> u128 {
+            *self.0.lock()
+        }
+
+        pub(crate) fn compare_exchange(
+            &self,
+            current: u128,
+            new: u128,
+            _: Ordering,
+            _: Ordering,
+        ) -> Result<u128, u128> {
+            let mut value = self.0.lock();
+            if *value != current {
+                return Err(*value);
+            }
+            Ok(std::mem::replace(&mut value, new))
+        }
+    }
 
     /// loom's mutex with `parking_lot`'s surface.
     #[derive(Debug, Default)]

@@ -1,6 +1,10 @@
 //! Times and rates as people write them: `"1.5s"`, `"150/min"`. Pure.
 
+#![cfg_attr(not(feature = "sim"), allow(dead_code))] // only scenarios have them, so far
+
 use std::time::Duration;
+
+use crate::rate::Per;
 
 /// What [`duration`] takes.
 pub(crate) const A_DURATION: &str = "a time such as \"500ms\", \"1.5s\", \"15min\" or \"2h\"";
@@ -8,16 +12,6 @@ pub(crate) const A_DURATION: &str = "a time such as \"500ms\", \"1.5s\", \"15min
 /// What [`rate`] takes.
 #[cfg(feature = "sim")]
 pub(crate) const A_RATE: &str = "a rate such as \"1.5/s\", \"150/min\" or \"2000/h\"";
-
-const SECOND_NS: u64 = 1_000_000_000;
-
-/// The units of a rate, in nanoseconds.
-const UNITS: [(&str, u64); 3] = [("s", SECOND_NS), ("min", 60 * SECOND_NS), ("h", 3_600 * SECOND_NS)];
-
-/// The nanoseconds of `"s"`, `"min"` or `"h"`.
-pub(crate) fn unit_ns(unit: &str) -> Option<u64> {
-    UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, ns)| ns)
-}
 
 /// A time from `"500ms"`, `"1.5s"`, `"15min"` or `"2h"`. Never negative.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -27,7 +21,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let number: f64 = number.parse().map_err(|_| refused())?;
     let unit_s = match unit {
         "ms" => 1e-3,
-        _ => Duration::from_nanos(unit_ns(unit).ok_or_else(refused)?).as_secs_f64(),
+        _ => f64::from(Per::named(unit).ok_or_else(refused)?.seconds()),
     };
     Duration::try_from_secs_f64(number * unit_s).map_err(|_| refused())
 }
@@ -41,7 +35,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         return Err(refused());
     }
     let count: f64 = count.parse().map_err(|_| refused())?;
-    Ok(count / Duration::from_nanos(unit_ns(unit).ok_or_else(refused)?).as_secs_f64())
+    Ok(count / f64::from(Per::named(unit).ok_or_else(refused)?.seconds()))
 }
 
 #[cfg(test)]

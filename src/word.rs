@@ -178,14 +178,43 @@ impl Word {
         !self.view(state).closed() && !self.bump(state, CLOSED).closed()
     }
 
+    /// Closes the word for good, also one that is closed: whoever is about to open it finds it changed.
+    pub(crate) fn close_anew(self, state: &GateState) -> bool {
+        !self.bump(state, CLOSED).closed()
+    }
+
+    /// Opens a closed word, unless `ended` holds, which is asked after the word was read; whether it is open then.
+    #[cfg(any(feature = "file", tidegate_loom, test))]
+    pub(crate) fn open_unless(self, state: &GateState, ended: impl Fn() -> bool) -> bool {
+        match self {
+            Self::Local => {
+                let mut before = self.view(state);
+                while before.closed() {
+                    if ended() {
+                        return false;
+                    }
+                    match state.hot.word.compare_exchange_weak(
+                        before.0,
+                        after_change(before.0) & !CLOSED,
+                        Ordering::AcqRel,
+                        Ordering::Acquire,
+                    ) {
+                        Ok(_) => break,
+                        Err(now) => before = View(now),
+                    }
+                }
+                true
+            }
+        }
+    }
+
     /// What the word was before.
     fn bump(self, state: &GateState, set: u64) -> View {
         match self {
             Self::Local => {
                 let mut before = state.hot.word.load(Ordering::Relaxed);
                 loop {
-                    let generation = (before & GENERATION_MASK).wrapping_add(1) & GENERATION_MASK;
-                    let after = (before & !GENERATION_MASK) | generation | set;
+                    let after = after_change(before) | set;
                     match state.hot.word.compare_exchange_weak(
                         before,
                         after,
@@ -211,6 +240,12 @@ impl Word {
         }
         self.publish(state);
     }
+}
+
+/// The word with its next generation.
+fn after_change(word: u64) -> u64 {
+    let generation = (word & GENERATION_MASK).wrapping_add(1) & GENERATION_MASK;
+    (word & !GENERATION_MASK) | generation
 }
 
 /// Whether taking `weight` out of `before` emptied a closed word. What the earlier holders did is seen by
@@ -256,6 +291,38 @@ mod tests {
         let closed = Word::Local.view(&state);
         assert!(!Word::Local.close(&state));
         assert_eq!(Word::Local.view(&state), closed);
+    }
+
+    #[test]
+    fn a_closed_word_opens_with_what_is_inside_and_under_another_generation() {
+        let state = GateState::new();
+        let view = Word::Local.view(&state);
+        Word::Local.try_take(&state, view, 3).unwrap();
+        Word::Local.close(&state);
+        let closed = Word::Local.view(&state);
+        assert!(!Word::Local.open_unless(&state, || true));
+        assert_eq!(Word::Local.view(&state), closed);
+        assert!(Word::Local.open_unless(&state, || false));
+        let open = Word::Local.view(&state);
+        assert_eq!((open.in_flight(), open.closed(), open.generation()), (3, false, 2));
+        assert!(Word::Local.open_unless(&state, || true), "it is open");
+        assert_eq!(Word::Local.view(&state), open);
+    }
+
+    #[test]
+    fn whoever_is_about_to_open_a_word_notices_that_it_was_closed_anew() {
+        let state = GateState::new();
+        Word::Local.close(&state);
+        let asked = std::cell::Cell::new(0);
+        let ended = || {
+            asked.set(asked.get() + 1);
+            if asked.get() == 1 {
+                Word::Local.close_anew(&state); // after it was asked whether that happened
+            }
+            asked.get() > 1
+        };
+        assert!(!Word::Local.open_unless(&state, ended));
+        assert!(Word::Local.view(&state).closed());
     }
 
     #[test]

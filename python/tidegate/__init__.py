@@ -10,43 +10,55 @@
 The limit is per process. See the README for how to choose one, and ``tidegate demo`` for what it does.
 """
 
+from collections.abc import Mapping as _Mapping
+
 # The first two are for native code, which must not be the one to import them: an import in the middle of a
 # drain lets in signal handlers that drain, too, and a fork that finds it half done.
 from tidegate import _drain as _drain
 from tidegate import _guard as _guard
 from tidegate._context import use_priority
-from tidegate._errors import ConfigError, Shed, TidegateError
+from tidegate._errors import ConfigError, Problem, Shed, TidegateError
 from tidegate._names import EventKind, Outcome, Priority, Reason
 from tidegate._native import (
     Admission,
+    Change,
     Classifier,
     Event,
     Explanation,
     Gate,
+    Gates,
     LimitChange,
     Permit,
     Stats,
     Subscription,
+    load,
 )
+
+# A native class is no subclass of one in Python.
+_Mapping.register(Gates)  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Admission",
+    "Change",
     "Classifier",
     "ConfigError",
     "Event",
     "EventKind",
     "Explanation",
     "Gate",
+    "Gates",
     "LimitChange",
     "Outcome",
     "Permit",
     "Priority",
+    "Problem",
     "Reason",
     "Shed",
     "Stats",
     "Subscription",
     "TidegateError",
+    "load",
     "use_priority",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import ceil, inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate._names import Priority, Reason
 
 if TYPE_CHECKING:
     from tidegate._native import Door
 
-_Arguments = tuple[str, Reason, Priority, int, int, float | None]
+_Arguments = tuple[str, Reason, Priority, int, int, float | None, str | None]
 _Rebuilt = tuple[type["Shed"], _Arguments, dict[str, Any] | None]
 
 # What can never fit here may fit after a change of the limit.
@@ -22,8 +22,22 @@ class TidegateError(Exception):
     """The base of everything the package raises of its own."""
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong with a configuration file."""
+
+    line: int
+    """The line, from 1; 0 where it is about the file as a whole."""
+    key: str
+    """The key, as ``gates.db.limit``; empty where the file is no TOML."""
+    message: str
+    """The rule and the value that breaks it."""
+
+
 class ConfigError(TidegateError, ValueError):
     """A value breaks its rule. The message names both, and nothing was changed."""
+
+    problems: tuple[Problem, ...] = ()
+    """All that is wrong with a configuration file, in the order of its lines; empty for anything else."""
 
 
 class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
@@ -39,16 +53,18 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         in_flight: The weight in flight at the decision.
         limit: The gate's limit at the decision.
         retry_after: Seconds to stay away; None for unknown, infinity for ever.
+        rate: The gate's rate and burst in words, where there is one.
     """
 
     args: tuple[str, Reason, Priority, int, int]
 
     # Native code makes instances without calling __init__, and leaves the gate's native part and the
-    # weight in _asked, from which retry_after is computed.
-    __slots__ = ("_asked", "_retry_after")
+    # weight in _asked, from which retry_after and rate are computed.
+    __slots__ = ("_asked", "_rate", "_retry_after")
 
     _asked: tuple[Door, int]
     _retry_after: float | None
+    _rate: str | None
 
     def __init__(
         self,
@@ -58,9 +74,11 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         in_flight: int,
         limit: int,
         retry_after: float | None = None,
+        rate: str | None = None,
     ) -> None:
         super().__init__(gate, Reason(reason), Priority(priority), in_flight, limit)
         self._retry_after = retry_after
+        self._rate = rate
 
     @property
     def gate(self) -> str:
@@ -101,6 +119,19 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
             return self._retry_after
 
     @property
+    def rate(self) -> str | None:
+        """The gate's rate and burst, as "150/min (burst 10)"; None where it has none.
+
+        Asked for when this first is, and kept.
+        """
+        try:
+            return self._rate
+        except AttributeError:
+            door, _ = self._asked
+            self._rate = door.rate
+            return self._rate
+
+    @property
     def retry_after_header(self) -> str:
         """The value of an HTTP Retry-After header: whole seconds, at least 1, jittered upwards.
 
@@ -118,12 +149,19 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         if self.reason is Reason.CLOSED:
             return f"gate '{self.gate}' is closed"
         full = f"{self.in_flight} of {self.limit} in flight (priority {self.priority})"
-        why = "full" if self.reason is Reason.LIMIT else f"shed by {self.reason}"
+        why = self._why()
         wait = self.retry_after
         if wait is None:
             return f"gate '{self.gate}' {why}: {full}"
         hint = f"retry in about {wait:.2g} s" if isfinite(wait) else "no retry can succeed"
         return f"gate '{self.gate}' {why}: {full}; {hint}"
+
+    def _why(self) -> str:
+        if self.reason is Reason.LIMIT:
+            return "full"
+        if self.reason is Reason.RATE:
+            return f"over its rate of {self.rate}" if self.rate else "over its rate"
+        return f"shed by {self.reason}"
 
     def __repr__(self) -> str:
         return (
@@ -132,7 +170,7 @@ class Shed(TidegateError):  # noqa: N818 - an outcome, not an error
         )
 
     def __reduce__(self) -> _Rebuilt:
-        return type(self), (*self.args, self.retry_after), self.__dict__ or None  # notes
+        return type(self), (*self.args, self.retry_after, self.rate), self.__dict__ or None  # notes
 
 
 def retry_after_seconds(wait: float | None) -> int:

@@ -68,6 +68,8 @@ class EventKind(StrEnum):
     """The gate was closed: the call that did it, not a later one."""
     DRAINED = "drained"
     """Everything inside the closed gate has left."""
+    RATE = "rate"
+    """The rate was set, or taken away."""
     RELEASED = "released"
     """A permit was given back. Not told unless asked for, and never of bare ``with gate:`` blocks."""
 

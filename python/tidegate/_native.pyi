@@ -1,19 +1,33 @@
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, Self, SupportsIndex, TypeVar, final, overload, type_check_only
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 from tidegate._names import EventKind, Outcome, Priority, Reason
-from tidegate._types import EventKindLike, Match, OutcomeLike, Outcomes, PriorityLike, Thresholds
+from tidegate._types import EventKindLike, MappingOf, Match, OutcomeLike, Outcomes, PriorityLike, Thresholds
 
 __all__ = [
     "Admission",
+    "Change",
     "Classifier",
     "Event",
     "Explanation",
     "Gate",
     "GateSum",
+    "Gates",
     "Hold",
     "LimitChange",
     "ManualClock",
@@ -23,6 +37,7 @@ __all__ = [
     "Throttle",
     "UslFit",
     "fit_usl",
+    "load",
     "oracle_degrading",
     "oracle_erlang_b",
     "oracle_thresholds",
@@ -45,6 +60,8 @@ class Gate:
         limit: SupportsIndex,
         *,
         thresholds: Thresholds | None = None,
+        rate: str | None = None,
+        burst: SupportsIndex | None = None,
         default_priority: PriorityLike | None = "critical",
         enforce: bool = True,
         timing: bool = False,
@@ -59,6 +76,10 @@ class Gate:
     def in_flight(self) -> int: ...
     @property
     def thresholds(self) -> dict[Priority, int]: ...
+    @property
+    def rate(self) -> str | None: ...
+    @property
+    def burst(self) -> int | None: ...
     @property
     def default_priority(self) -> Priority: ...
     @property
@@ -121,6 +142,9 @@ class Gate:
     ) -> _Decorator: ...
     def set_limit(self, n: SupportsIndex, *, cause: str | None = None) -> None: ...
     def set_thresholds(self, mapping: Thresholds) -> None: ...
+    def set_rate(
+        self, rate: str | None, *, burst: SupportsIndex | None = None, cause: str | None = None
+    ) -> None: ...
     def set_enforce(self, flag: bool) -> None: ...
     def retry_after(
         self, *, priority: PriorityLike | None = None, weight: SupportsIndex = 1
@@ -136,6 +160,47 @@ class Gate:
         events: EventKindLike | Iterable[EventKindLike] | None = None,
     ) -> Subscription: ...
     def stats(self) -> Stats: ...
+
+@final
+class Gates(Mapping[str, Gate]):
+    @staticmethod
+    def from_toml(
+        text: str,
+        *,
+        file: str = "<text>",
+        outcomes: MappingOf[str, Outcomes] | None = None,
+        clock: ManualClock | None = None,
+    ) -> Gates: ...
+    def reload(self, text: str | None = None) -> list[Change]: ...
+    def explain(self) -> str: ...
+    @property
+    def classifier(self) -> Classifier | None: ...
+    def classify(self, attributes: Mapping[str, str | None]) -> Priority | None: ...
+    @property
+    def path(self) -> Path | None: ...
+    def __getitem__(self, name: str, /) -> Gate: ...
+    @overload
+    def get(self, name: str, default: None = None, /) -> Gate | None: ...
+    @overload
+    def get(self, name: str, default: Gate, /) -> Gate: ...
+    @overload
+    def get(self, name: str, default: _T, /) -> Gate | _T: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+@final
+class Change:
+    @property
+    def gate(self) -> str | None: ...
+    @property
+    def kind(self) -> Literal["added", "removed", "reopened", "stays_closed", "changed"]: ...
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def previous(self) -> Any: ...
+    @property
+    def value(self) -> Any: ...
 
 @type_check_only
 class _Decorator(Protocol):
@@ -300,6 +365,10 @@ class Event:
     @property
     def enforce(self) -> bool | None: ...
     @property
+    def rate(self) -> str | None: ...
+    @property
+    def burst(self) -> int | None: ...
+    @property
     def fields(self) -> dict[str, Any]: ...
 
 @final
@@ -341,6 +410,8 @@ class Throttle:
 
 @type_check_only  # it exists, but the module does not export it
 class Door:
+    @property
+    def rate(self) -> str | None: ...
     def enter(self) -> None: ...
     def exit(
         self,
@@ -388,6 +459,12 @@ class UslFit:
 def fit_usl(
     points: Sequence[tuple[float, float] | tuple[float, float, float]], *, kappa: bool = True
 ) -> UslFit: ...
+def load(
+    path: str | os.PathLike[str],
+    *,
+    outcomes: MappingOf[str, Outcomes] | None = None,
+    clock: ManualClock | None = None,
+) -> Gates: ...
 def sums_here(gates: list[Gate] | None = None) -> list[GateSum]: ...
 def sums_in(directory: str | os.PathLike[str]) -> tuple[list[GateSum], int, int]: ...
 def simulate(text: str, file: str, seed: int) -> str: ...

@@ -14,7 +14,7 @@ OutcomeLike: TypeAlias = Outcome | Literal["success", "overload", "ignore"]
 
 
 EventKindLike: TypeAlias = (
-    EventKind | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "released"]
+    EventKind | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "released"]
 )
 
 

@@ -25,7 +25,7 @@ from tidegate._context import use_priority
 from tidegate._errors import ConfigError, Shed
 from tidegate._held import joined
 from tidegate._names import Outcome, Priority, Reason
-from tidegate._native import Classifier, Gate, Hold, priority_from
+from tidegate._native import Classifier, Gate, Gates, Hold, priority_from
 from tidegate.edge import Entry, shed_in
 from tidegate.priorities import classified, sent_priority
 
@@ -56,7 +56,8 @@ class GatedTask(_Task):
         gate: The gate; None for none.
         gate_priority: The priority, where the message names none; None leaves it to the gate's default. Or a
             Classifier, whose rules may name "task" (the task's name), "routing_key" (the queue, unless it was
-            sent through an exchange of your own) and "header.NAME" (one of the message's that is a text).
+            sent through an exchange of your own) and "header.NAME" (one of the message's that is a text). Or
+            Gates, whose file has such rules.
         gate_weight: How much of the limit a task takes.
         priority_header: The header of a message that names its priority, as in
             ``task.apply_async(headers={"tidegate-priority": "sheddable"})``; None to believe none. What is no
@@ -72,7 +73,7 @@ class GatedTask(_Task):
     """
 
     gate: ClassVar[Gate | None] = None
-    gate_priority: ClassVar[Priority | str | Classifier | None] = None
+    gate_priority: ClassVar[Priority | str | Classifier | Gates | None] = None
     gate_weight: ClassVar[int] = 1
     priority_header: ClassVar[str | None] = PRIORITY_HEADER
     on_shed: ClassVar[OnShed] = "retry"
@@ -153,8 +154,8 @@ _OF_A_TASK: dict[str, Callable[[GatedTask], str | None]] = {
 }
 
 
-def _decider(source: Priority | str | Classifier | None) -> Callable[[GatedTask], Priority | None]:
-    if isinstance(source, Classifier):
+def _decider(source: Priority | str | Classifier | Gates | None) -> Callable[[GatedTask], Priority | None]:
+    if isinstance(source, Classifier | Gates):
         return classified(source, _OF_A_TASK, _header)
     fixed = None if source is None else priority_from(source)
     return lambda _task: fixed

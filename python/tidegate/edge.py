@@ -58,8 +58,8 @@ class Edge:
         gate: The gate. Its limit holds for this process.
         priority: The priority of each request: a Priority or its name for all of them, a mapping from
             "METHOD /path/*" or "/path/*" to a priority, a `Classifier` with rules on method, path, client and
-            header.NAME, a `TrustedHeader`, a function from the framework's request to a priority or None, or
-            a sequence of these, of which the first that knows decides.
+            header.NAME, `Gates` whose file has such rules, a `TrustedHeader`, a function from the framework's
+            request to a priority or None, or a sequence of these, of which the first that knows decides.
             Where none does, the context and the gate's default decide. A name that is no priority, as a
             client may send one, counts as "sheddable". Gates inside use it, too (``use_priority``).
         health_paths: Paths that do not ask the gate, compared exactly.

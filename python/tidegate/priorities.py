@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tidegate._errors import ConfigError
 from tidegate._names import Priority
-from tidegate._native import Classifier, priority_from
+from tidegate._native import Classifier, Gates, priority_from
 
 
 class Request(NamedTuple):
@@ -85,7 +86,7 @@ class TrustedHeader:
 PriorityOf: TypeAlias = Callable[[Any], "Priority | str | None"]
 Routes: TypeAlias = Mapping[str, Priority | str]
 PrioritySource: TypeAlias = (
-    "Priority | str | Routes | Classifier | TrustedHeader | PriorityOf | Sequence[PrioritySource]"
+    "Priority | str | Routes | Classifier | Gates | TrustedHeader | PriorityOf | Sequence[PrioritySource]"
 )
 Decide: TypeAlias = Callable[[Request], Priority | None]
 
@@ -104,8 +105,11 @@ def priority_source(source: PrioritySource | None) -> Decide:
         return lambda _request: fixed
     if isinstance(source, Classifier):
         return _by_rules(source)
+    if isinstance(source, Gates):  # before others that are mappings
+        return _by_rules(source)
     if isinstance(source, Mapping):
-        return _by_rules(_of_routes(source))  # pyright: ignore[reportUnknownArgumentType]
+        # mypy thinks that it may still be Gates.
+        return _by_rules(_of_routes(source))  # type: ignore[arg-type]  # pyright: ignore
     if isinstance(source, TrustedHeader):
         return lambda request: sent_priority(source.value(request))
     if callable(source):
@@ -117,8 +121,8 @@ def priority_source(source: PrioritySource | None) -> Decide:
     if isinstance(source, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         return _first_of([priority_source(each) for each in source])
     raise TypeError(
-        "priority must be a priority, a mapping of routes, a Classifier, a TrustedHeader, a function, or a "
-        f"sequence of these, got {source!r}"
+        "priority must be a priority, a mapping of routes, a Classifier, Gates, a TrustedHeader, a function, "
+        f"or a sequence of these, got {source!r}"
     )
 
 
@@ -150,22 +154,55 @@ _Look: TypeAlias = Callable[[_Asker], str | None]
 
 
 def classified(
-    classifier: Classifier,
+    source: Classifier | Gates,
     known: Mapping[str, _Look[_Asker]],
     header: Callable[[_Asker, str], str | None],
 ) -> Callable[[_Asker], Priority | None]:
     """A function from whoever asks to a priority, by rules.
 
     Args:
-        classifier: The rules. Only what they name is looked for.
+        source: The rules, or gates whose file has them: then those that it has at the time. Only what they
+            name is looked for. The rules of a file may be for others, too: what cannot be looked for does not
+            match.
         known: The attributes that can be looked for, and how.
         header: How "header.NAME" can, by the name in lower case.
 
     Raises:
-        ConfigError: A rule names what cannot be looked for, and so would never match.
+        ConfigError: A rule of a classifier names what cannot be looked for, and so would never match.
     """
-    looks = [(name, _look(name, known, header)) for name in classifier.attributes]
+    if isinstance(source, Classifier):
+        return _decider(source, [(name, _look(name, known, header)) for name in source.attributes])
+    kept: tuple[Classifier | None, Callable[[_Asker], Priority | None]] = (None, _undecided)
+
+    def decide(asker: _Asker) -> Priority | None:
+        nonlocal kept
+        current = source.classifier
+        classifier, by = kept  # at once: another thread may be here, too
+        if current is not classifier:
+            by = _decider(current, _looks(current, known, header)) if current else _undecided
+            kept = current, by
+        return by(asker)
+
+    return decide
+
+
+def _undecided(_asker: object) -> None:
+    return None
+
+
+def _decider(
+    classifier: Classifier, looks: Iterable[tuple[str, _Look[_Asker]]]
+) -> Callable[[_Asker], Priority | None]:
+    looks = list(looks)
     return lambda asker: classifier.classify({name: look(asker) for name, look in looks})
+
+
+def _looks(
+    classifier: Classifier, known: Mapping[str, _Look[_Asker]], header: Callable[[_Asker, str], str | None]
+) -> Iterable[tuple[str, _Look[_Asker]]]:
+    for name in classifier.attributes:
+        with suppress(ConfigError):
+            yield name, _look(name, known, header)
 
 
 def _look(
@@ -186,8 +223,8 @@ _OF_A_REQUEST: dict[str, _Look[Request]] = {
 }
 
 
-def _by_rules(classifier: Classifier) -> Decide:
-    return classified(classifier, _OF_A_REQUEST, lambda request, name: request.header(name))
+def _by_rules(source: Classifier | Gates) -> Decide:
+    return classified(source, _OF_A_REQUEST, lambda request, name: request.header(name))
 
 
 def _of_routes(routes: Routes) -> Classifier:

@@ -26,7 +26,7 @@ pub(crate) fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> T
     let notes = Notes { text, newlines: OnceCell::new(), problems: RefCell::default() };
     for error in errors {
         let span = error.span().unwrap_or_default();
-        let message = format!("no TOML: {}, got {:?}", error.message(), notes.line(span.start));
+        let message = format!("no TOML: {}, got {:?}", error.message(), notes.written(span.start));
         notes.add(span, "", message);
     }
     // One slip has the parser stumble on for the rest of its line.
@@ -55,16 +55,22 @@ struct Notes<'d> {
 
 impl Notes<'_> {
     fn add(&self, span: Range<usize>, key: &str, message: impl Display) {
-        let newlines =
-            self.newlines.get_or_init(|| self.text.match_indices('\n').map(|(at, _)| at).collect());
-        let line = newlines.partition_point(|&newline| newline < span.start) + 1;
-        let problem = Problem { line, key: key.to_owned(), message: message.to_string() };
+        let problem = Problem { line: self.line(&span), key: key.to_owned(), message: message.to_string() };
         self.problems.borrow_mut().push(problem);
     }
 
-    /// The line around `at`, as far as a message shows it.
-    fn line(&self, at: usize) -> String {
-        let (before, after) = self.text.split_at_checked(at).unwrap_or_default();
+    /// The line on which `span` begins.
+    fn line(&self, span: &Range<usize>) -> usize {
+        let newlines =
+            self.newlines.get_or_init(|| self.text.match_indices('\n').map(|(at, _)| at).collect());
+        newlines.partition_point(|&newline| newline < span.start) + 1
+    }
+
+    /// What is written on the line of `at`, as far as a message shows it.
+    fn written(&self, at: usize) -> String {
+        let Some((before, after)) = self.text.split_at_checked(at) else {
+            return String::new();
+        };
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let end = at + after.find('\n').unwrap_or(after.len());
         cut(self.text[start..end].trim())
@@ -101,9 +107,23 @@ impl<'d> Table<'d> {
         &self.key
     }
 
+    /// The line on which it begins.
+    pub(crate) fn line(&self) -> usize {
+        self.notes.line(&self.span)
+    }
+
     /// Notes that the table as a whole breaks a rule.
     pub(crate) fn refuse(&self, message: impl Display) {
         self.notes.add(self.span.clone(), &self.key, message);
+    }
+
+    /// Notes that it has `key`, where it has it, which then is no key that it takes.
+    pub(crate) fn refuse_key(&self, key: &'d str, message: impl Display) {
+        if self.has(key)
+            && let Some(value) = self.value(key)
+        {
+            value.refuse(message);
+        }
     }
 
     /// Whether there is something at `key`.

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The line, from 1.
+    /// The line, from 1; 0 where it is about the file as a whole, such as one that is not there.
     pub line: usize,
     /// The key, as `gates.db.limit`; empty where the file is no TOML.
     pub key: String,
@@ -16,7 +16,9 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
@@ -34,13 +36,23 @@ pub struct FileError {
     pub problems: Vec<Problem>,
 }
 
+impl FileError {
+    /// About the file as a whole.
+    pub(crate) fn whole(file: &str, message: impl Into<String>) -> Self {
+        let problem = Problem { line: 0, key: String::new(), message: message.into() };
+        Self { file: file.to_owned(), problems: vec![problem] }
+    }
+}
+
+/// One problem a line: `FILE, line N: KEY: ...`.
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, problem) in self.problems.iter().enumerate() {
             if at > 0 {
                 f.write_str("\n")?;
             }
-            write!(f, "{}, {problem}", self.file)?;
+            let comma = if problem.line > 0 { "," } else { ":" };
+            write!(f, "{}{comma} {problem}", self.file)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::units;
 
 /// A value, with the key that it belongs to.
 #[derive(Debug)]
+#[allow(clippy::struct_field_names)] // there is no better word
 pub(crate) struct Value<'d> {
     key: String,
     value: &'d Spanned<DeValue<'d>>,
@@ -95,6 +96,7 @@ impl<'d> Value<'d> {
     }
 
     /// A time such as `"1.5s"`; the units are those of [`units::duration`].
+    #[cfg_attr(not(feature = "sim"), allow(dead_code))] // times are for scenarios, so far
     pub(crate) fn duration(&self) -> Result<Duration, String> {
         units::duration(self.string().map_err(|_| self.not_a(units::A_DURATION))?)
     }

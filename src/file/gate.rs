@@ -6,6 +6,8 @@ use crate::document::{Table, Value};
 use crate::error::ConfigError;
 use crate::gate::Gate;
 use crate::priority::{Priority, Threshold, Thresholds};
+use crate::rate::{Rate, burst_from};
+use crate::reconfigure::Settings;
 
 /// What a file says of a gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +17,7 @@ pub(crate) struct GateTable {
     pub(crate) default_priority: Priority,
     pub(crate) enforce: bool,
     pub(crate) timing: bool,
+    pub(crate) rate: Option<Rate>,
 }
 
 impl GateTable {
@@ -22,16 +25,26 @@ impl GateTable {
     pub(crate) fn read(table: &Table<'_>) -> Option<Self> {
         let limit = table.need("limit", limit);
         let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
-        if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds)) {
-            table.refuse(format_args!("thresholds: {error}"));
+        if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds, Priority::default())) {
+            match table.value("thresholds") {
+                Some(thresholds) => thresholds.refuse(error),
+                None => table.refuse(error),
+            }
         }
         Some(Self {
             default_priority: table.read("default_priority", priority).unwrap_or_default(),
             enforce: table.read("enforce", Value::boolean).unwrap_or(true),
             timing: table.read("timing", Value::boolean).unwrap_or(false),
+            rate: rate(table),
             limit: limit?,
             thresholds,
         })
+    }
+
+    /// What of it can be changed while the gate is in use.
+    pub(crate) fn settings(&self) -> Settings {
+        let Self { limit, thresholds, rate, default_priority, enforce, timing: _ } = *self;
+        Settings { limit, thresholds, rate, default_priority, enforce }
     }
 
     /// A builder for such a gate.
@@ -41,6 +54,7 @@ impl GateTable {
             .default_priority(self.default_priority)
             .enforce(self.enforce)
             .timing(self.timing)
+            .rate(self.rate)
     }
 }
 
@@ -52,6 +66,27 @@ pub(crate) fn priority(value: &Value<'_>) -> Result<Priority, String> {
 fn limit(value: &Value<'_>) -> Result<u32, String> {
     let broken = || ConfigError::Limit { got: value.shown() }.to_string();
     limit_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
+}
+
+fn rate(table: &Table<'_>) -> Option<Rate> {
+    let written = table.value("rate");
+    let rate = written.as_ref().and_then(|value| value.read(text_rate));
+    let Some(value) = table.value("burst") else { return rate };
+    if written.is_none() {
+        value.refuse(ConfigError::BurstAlone { got: value.shown() });
+    }
+    let burst = value.read(burst)?;
+    rate?.with_burst(burst).ok()
+}
+
+fn text_rate(value: &Value<'_>) -> Result<Rate, String> {
+    let broken = |_| ConfigError::Rate { got: value.shown() }.to_string();
+    value.string().map_err(broken)?.parse().map_err(|error: ConfigError| error.to_string())
+}
+
+fn burst(value: &Value<'_>) -> Result<u32, String> {
+    let broken = || ConfigError::Burst { got: value.shown() }.to_string();
+    burst_from(value.integer().map_err(|_| broken())?).map_err(|_| broken())
 }
 
 fn thresholds(table: &Table<'_>) -> Thresholds {
@@ -131,6 +166,36 @@ mod tests {
         let faults = read("limit = 20\nthresholds = { critical = 0.5, sheddable = 0.8 }").unwrap_err();
         assert_eq!(faults.len(), 1);
         assert!(faults[0].contains("thresholds must not rise as importance falls"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_rate_and_its_burst() {
+        let rate = |text: &str| read(&format!("limit = 20\n{text}")).unwrap().unwrap().rate;
+        assert_eq!(rate(""), None);
+        assert_eq!(rate("rate = '150/min'"), Some("150/min".parse().unwrap()));
+        let table = read("limit = 20\nrate = '150/min'\nburst = 10").unwrap().unwrap();
+        let gate = table.builder("db").build().unwrap();
+        assert_eq!(gate.rate(), Some("150/min".parse::<Rate>().unwrap().with_burst(10).unwrap()));
+    }
+
+    #[test]
+    fn a_rate_that_breaks_its_rule_is_refused() {
+        for (text, part) in [
+            ("rate = 150", "line 2: rate: rate must be COUNT/UNIT"),
+            ("rate = '150/d'", "line 2: rate: rate must be COUNT/UNIT"),
+            ("burst = 10", "line 2: burst: burst needs a rate, got 10 without one"),
+            (
+                "rate = '1/s'\nburst = 0",
+                "line 3: burst: burst must be a whole number from 1 to 2147483647, got 0",
+            ),
+            ("rate = '1/s'\nburst = 1.5", "line 3: burst: burst must be a whole number from 1"),
+            ("rate = '1/s'\nburst = '10'", "line 3: burst: burst must be a whole number from 1"),
+        ] {
+            let faults = read(&format!("limit = 20\n{text}")).unwrap_err();
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert!(faults[0].starts_with(part), "{:?} does not start with {part:?}", faults[0]);
+        }
+        assert_eq!(read("limit = 20\nrate = '0.5/s'\nburst = 0").unwrap_err().len(), 2);
     }
 
     #[test]

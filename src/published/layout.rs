@@ -22,7 +22,7 @@ use super::process::Identity;
 const MAGIC: u64 = u64::from_ne_bytes(*b"tidegate");
 
 /// Changes with the meaning of anything in the file.
-pub(super) const LAYOUT: u64 = 1;
+pub(super) const LAYOUT: u64 = 2;
 
 #[derive(Debug)]
 #[repr(C)]

@@ -5,7 +5,7 @@
 //! that ends between replacing the text and removing them makes nobody count them twice.
 //!
 //! ```text
-//! tidegate retired 1
+//! tidegate retired 2
 //! holds NAME
 //! gate db
 //! counts 1 2 3 ...
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(Retired::parse(&text[..end]), None, "cut after {end} bytes");
         }
         for (part, other) in
-            [("retired 1", "retired 2"), ("counts 0 1", "counts 0"), ("gate db", "door db"), (" 7 7", " 7 x")]
+            [("retired 2", "retired 3"), ("counts 0 1", "counts 0"), ("gate db", "door db"), (" 7 7", " 7 x")]
         {
             assert_eq!(Retired::parse(&text.replacen(part, other, 1)), None);
         }

@@ -225,6 +225,15 @@ static void structs_of_other_versions(void)
     CHECK(strstr(why, "version") != NULL && gate == NULL);
     config.now.struct_size = sizeof config.now - 1;
     CHECK_EQ(tidegate_gate_new(&config.now, "x", 1, &gate, why, sizeof why), TIDEGATE_ERR_VERSION);
+    /* A program that was built before there were rates: what lies behind its struct is not looked at. */
+    config.now.struct_size = offsetof(tidegate_config, rate);
+    memset(&config.now.rate, 0xff, sizeof config.now.rate);
+    CHECK_EQ(tidegate_gate_new(&config.now, "x", 1, &gate, why, sizeof why), TIDEGATE_ADMITTED);
+    tidegate_rate rate;
+    CHECK_EQ(tidegate_get_rate(gate, &rate), TIDEGATE_ADMITTED);
+    CHECK_EQ(rate.per, 0);
+    tidegate_gate_free(gate);
+    memset(&config.now.rate, 0, sizeof config.now.rate);
     config.now.struct_size = sizeof config.now;
     config.now.reserved[4] = 1;
     CHECK_EQ(tidegate_gate_new(&config.now, "x", 1, &gate, why, sizeof why), TIDEGATE_ERR_VERSION);

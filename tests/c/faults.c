@@ -10,6 +10,30 @@
         CHECK_EQ(call, TIDEGATE_ERR_PANIC);                                                                  \
     } while (0)
 
+static void no_panic_of_files(void)
+{
+    static const char toml[] = "[gates.db]\nlimit = 1\n";
+    tidegate_gates *gates, *more;
+    const tidegate_gate *db;
+    int32_t priority;
+    char why[100];
+    CHECK_EQ(tidegate_open_text(toml, sizeof toml - 1, NULL, &gates, NULL, 0), TIDEGATE_ADMITTED);
+    PANICS(tidegate_open("/", &more, why, sizeof why));
+    CHECK(strcmp(why, "a fault inside the library") == 0);
+    PANICS(tidegate_open_text(toml, sizeof toml - 1, NULL, &more, NULL, 0));
+    PANICS(tidegate_find(gates, "db", 2, &db));
+    PANICS(tidegate_gate_at(gates, 0, &db));
+    PANICS(tidegate_reload(gates, NULL, 0));
+    PANICS(tidegate_reload_text(gates, toml, sizeof toml - 1, why, sizeof why));
+    CHECK(strcmp(why, "a fault inside the library") == 0);
+    PANICS(tidegate_explain(gates, why, sizeof why, NULL));
+    PANICS(tidegate_classify(gates, NULL, 0, &priority, NULL, 0));
+    tidegate_test_panic_next();
+    tidegate_gates_free(gates); /* has no answer to give: the gates are still there */
+    CHECK_EQ(tidegate_find(gates, "db", 2, &db), TIDEGATE_ADMITTED);
+    tidegate_gates_free(gates);
+}
+
 static void no_panic_crosses_the_border(void)
 {
     tidegate_gate *gate = gate_of(2), *made = gate;
@@ -45,6 +69,7 @@ static void no_panic_crosses_the_border(void)
     PANICS(tidegate_limit(gate));
     tidegate_test_panic_next();
     CHECK(tidegate_gate_name(gate) == NULL);
+    no_panic_of_files();
     tidegate_test_panic_next();
     tidegate_gate_free(gate); /* has no answer to give: the gate is still there */
     CHECK_EQ(stats_of(gate).in_flight, 1);

@@ -113,9 +113,48 @@ static void forks_among_threads(void)
     tidegate_gate_free(gate_of(1));
 }
 
+/* A fork comes between reloads: the child goes on with the file, whatever another thread was at. */
+static tidegate_gates *gates;
+static const char two[] = "[gates.db]\nlimit = 5\n[gates.other]\nlimit = 1\n";
+static const char one[] = "[gates.other]\nlimit = 1\n";
+
+static void *reload_often(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&stop)) {
+        tidegate_reload_text(gates, one, sizeof one - 1, NULL, 0);
+        tidegate_reload_text(gates, two, sizeof two - 1, NULL, 0);
+    }
+    return NULL;
+}
+
+static void child_reloads(void)
+{
+    const tidegate_gate *db;
+    CHECK_EQ(tidegate_reload_text(gates, two, sizeof two - 1, NULL, 0), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_find(gates, "db", 2, &db), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_limit(db), 5);
+    CHECK(!stats_of(db).closed);
+    tidegate_gates_free(gates);
+}
+
+static void forks_amid_reloads(void)
+{
+    pthread_t thread;
+    CHECK_EQ(tidegate_open_text(two, sizeof two - 1, NULL, &gates, NULL, 0), TIDEGATE_ADMITTED);
+    atomic_store(&stop, 0);
+    pthread_create(&thread, NULL, reload_often, NULL);
+    for (long i = scaled(30); i > 0; i--)
+        CHECK(holds_in_child(child_reloads));
+    atomic_store(&stop, 1);
+    pthread_join(thread, NULL);
+    tidegate_gates_free(gates);
+}
+
 int main(void)
 {
     RUN(a_child_starts_empty_and_inherited_permits_are_stale);
     RUN(forks_among_threads);
+    RUN(forks_amid_reloads);
     return failed_tests != 0;
 }

@@ -99,6 +99,47 @@ static void thresholds(void)
     tidegate_gate_free(gate);
 }
 
+static void rates(void)
+{
+    tidegate_config config = TIDEGATE_CONFIG_INIT;
+    config.limit = 10;
+    config.rate = (tidegate_rate){150, 10, TIDEGATE_PER_MINUTE, 0};
+    tidegate_gate *gate, *made;
+    CHECK_EQ(tidegate_gate_new(&config, "x", 1, &gate, NULL, 0), TIDEGATE_ADMITTED);
+    static const tidegate_rate wrong[] = {
+        {-1, 0, 1, 0},        {10000000001, 0, 1, 0}, {INT64_MIN, 0, 1, 0},  {INT64_MAX, 0, 3600, 0},
+        {1, -1, 1, 0},        {1, 2147483648, 1, 0},  {1, 4294967297, 1, 0}, {1, INT64_MIN, 1, 0},
+        {1, 0, 0, 0},         {0, 1, 0, 0},           {1, 0, 2, 0},          {1, 0, -60, 0},
+        {1, 0, INT32_MAX, 0}, {1, 0, 1, 1},           {0, 0, 0, 1},
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        char why[256] = "";
+        CHECK_EQ(tidegate_set_rate(gate, &wrong[i]), TIDEGATE_ERR_ARGUMENT);
+        config.rate = wrong[i];
+        CHECK_EQ(tidegate_gate_new(&config, "x", 1, &made, why, sizeof why), TIDEGATE_ERR_ARGUMENT);
+        CHECK(strncmp(why, "rate", 4) == 0 || strncmp(why, "burst", 5) == 0);
+    }
+    tidegate_rate read;
+    CHECK_EQ(tidegate_get_rate(gate, &read), TIDEGATE_ADMITTED);
+    CHECK(read.count == 150 && read.burst == 10 && read.per == TIDEGATE_PER_MINUTE && read.reserved == 0);
+    CHECK_EQ(stats_of(gate).generation, 0);
+    CHECK_EQ(tidegate_set_rate(gate, NULL), TIDEGATE_ERR_NULL);
+    CHECK_EQ(tidegate_set_rate(NULL, &read), TIDEGATE_ERR_NULL);
+    CHECK_EQ(tidegate_get_rate(gate, NULL), TIDEGATE_ERR_NULL);
+    CHECK_EQ(tidegate_get_rate(NULL, &read), TIDEGATE_ERR_NULL);
+    const tidegate_rate largest = {10000000000, 2147483647, TIDEGATE_PER_HOUR, 0},
+                        by_default = {150, 0, 60, 0};
+    CHECK_EQ(tidegate_set_rate(gate, &largest), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_set_rate(gate, &by_default), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_get_rate(gate, &read), TIDEGATE_ADMITTED);
+    CHECK_EQ(read.burst, 3);
+    const tidegate_rate none = {0, 0, 0, 0};
+    CHECK_EQ(tidegate_set_rate(gate, &none), TIDEGATE_ADMITTED);
+    CHECK_EQ(tidegate_get_rate(gate, &read), TIDEGATE_ADMITTED);
+    CHECK(memcmp(&read, &none, sizeof none) == 0);
+    tidegate_gate_free(gate);
+}
+
 static void quantiles(void)
 {
     tidegate_gate *gate = gate_of(1);
@@ -120,6 +161,7 @@ int main(void)
     RUN(weights);
     RUN(priorities_and_outcomes);
     RUN(thresholds);
+    RUN(rates);
     RUN(quantiles);
     return failed_tests != 0;
 }

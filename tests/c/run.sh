@@ -154,13 +154,13 @@ for compiler in clang clang++; do
 done
 
 step "the program in docs/c.md" documented
-for name in basics numbers permits threads fork dlopen fuzz; do
+for name in basics numbers permits gates threads fork dlopen fuzz; do
     step "build $name" build $name "$tree/lib"
 done
 for name in vectors faults; do
     step "build $name" build $name "$hooks"
 done
-for name in basics numbers permits threads fork; do
+for name in basics numbers permits gates threads fork; do
     program $name "$out/$name"
 done
 program dlopen "$out/dlopen" "$tree/lib/libtidegate.so"
@@ -171,10 +171,10 @@ program fuzz fuzz "$out/fuzz"
 sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=all"
 # shellcheck disable=SC2086 # flags are words
 if compiles "$CC" $sanitizers; then
-    for name in basics numbers permits threads fork vectors faults fuzz; do
+    for name in basics numbers permits gates threads fork vectors faults fuzz; do
         step "build $name, sanitized" build $name-sanitized "$hooks" $sanitizers
     done
-    for name in basics numbers permits threads fork faults; do
+    for name in basics numbers permits gates threads fork faults; do
         program "$name, sanitized" env TIDEGATE_TEST_PERCENT=20 "$out/$name-sanitized"
     done
     program "vectors, sanitized" vectors "$out/vectors-sanitized"
@@ -186,7 +186,7 @@ fi
 if has valgrind; then
     memcheck="valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect"
     # shellcheck disable=SC2086 # flags are words
-    for name in basics numbers permits threads; do
+    for name in basics numbers permits gates threads; do
         program "$name, valgrind" env TIDEGATE_TEST_PERCENT=2 $memcheck "$out/$name"
     done
     # shellcheck disable=SC2086

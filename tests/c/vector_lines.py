@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import file_lines
+
 PRIORITIES = ["critical_plus", "critical", "sheddable_plus", "sheddable"]
 ALIASES = {"essential": "critical", "non-essential": "sheddable"}
 OUTCOMES = ["success", "overload", "ignore"]
@@ -19,6 +21,7 @@ REASONS = ["limit", "priority", "rate", "pressure", "closed", "timeout", "share"
 ERRORS = {"null": -1, "argument": -2, "stale": -3, "config": -6}
 DEFAULT_PRIORITY = 1000
 PPM = 1_000_000
+UNITS = {"s": 1, "min": 60, "h": 3600}
 
 
 class InexpressibleError(Exception):
@@ -27,7 +30,7 @@ class InexpressibleError(Exception):
 
 def whole(number: Any) -> int:
     """A whole number of at most 64 bits, which is what the ABI takes."""
-    if not isinstance(number, int) or not -(2**63) <= number < 2**63:
+    if not isinstance(number, int) or isinstance(number, bool) or not -(2**63) <= number < 2**63:
         raise InexpressibleError
     return number
 
@@ -56,6 +59,19 @@ def thresholds(by_name: dict[str, Any]) -> str:
         else:
             fields.append(f"t{level}=1:{round(value * PPM)}")
     return " ".join(fields)
+
+
+def rate(of: dict[str, Any]) -> str:
+    """Fields count, per and burst: numbers for what other languages read from a text."""
+    text, burst = of.get("rate"), of.get("burst")
+    if text is None:
+        return f"count=0 per=0 burst={whole(burst or 0)}"
+    if not isinstance(text, str) or isinstance(burst, bool) or burst == 0:
+        raise InexpressibleError  # for C, a burst of 0 is the default
+    count, _, unit = text.partition("/")
+    if unit not in UNITS or not count.removeprefix("-").isdigit():
+        raise InexpressibleError
+    return f"count={whole(int(count))} per={UNITS[unit]} burst={whole(burst or 0)}"
 
 
 def want(expect: dict[str, Any]) -> str:
@@ -108,6 +124,8 @@ def call(step: dict[str, Any], labels: dict[str, int]) -> str:
         return f"{op} limit={whole(step['limit'])} {want(expect)}"
     if op == "set_thresholds":
         return f"{op} {thresholds(step['thresholds'])} {want(expect)}"
+    if op == "set_rate":
+        return f"{op} {rate(step)} {want(expect)}"
     if op == "set_enforce":
         return f"{op} enforce={int(step['enforce'])} {want(expect)}"
     if op == "stats":
@@ -118,15 +136,19 @@ def call(step: dict[str, Any], labels: dict[str, int]) -> str:
 
 def lines(case: dict[str, Any]) -> list[str]:
     """A case: its name, its gate, its steps."""
-    gate = case["gate"]
     result = [f"case {case['name'].encode().hex()}"]
+    if "toml" in case:
+        return [*result, *file_lines.configuration(case, call)]
+    if "classifier" in case:
+        return [*result, *file_lines.classifier(case)]
+    gate = case["gate"]
     name = gate.get("name", "vector").encode().hex()
     expected = want(gate.get("expect", {"ok": True}))
     try:
         default = priority(gate, "default_priority") if "default_priority" in gate else 1
         result.append(
             f"gate limit={whole(gate['limit'])} name={name} enforce={int(gate.get('enforce', True))} "
-            f"default={default} {thresholds(gate.get('thresholds', {}))} {expected}"
+            f"default={default} {thresholds(gate.get('thresholds', {}))} {rate(gate)} {expected}"
         )
     except InexpressibleError:
         assert "expect" in gate, case["name"]

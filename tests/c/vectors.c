@@ -3,10 +3,11 @@
 #include "check.h"
 #include "tidegate_test.h"
 
-enum { LINE = 4096, PERMITS = 64 };
+enum { LINE = 8192, PERMITS = 64 };
 
 static char line[LINE], fields[LINE], name[LINE];
-static tidegate_gate *gate;
+static const tidegate_gate *gate;
+static tidegate_gate *made; /* by a case without a file */
 static uint64_t permits[PERMITS];
 static int cases, skipped;
 
@@ -53,6 +54,12 @@ static void read_thresholds(tidegate_threshold thresholds[4])
     }
 }
 
+static tidegate_rate read_rate(void)
+{
+    tidegate_rate rate = {number("count"), number("burst"), (int32_t)number("per"), 0};
+    return rate;
+}
+
 /* A step's answer; what was expected of it stands in its line. */
 static void answered(tidegate_status got)
 {
@@ -70,8 +77,10 @@ static void make_gate(void)
     config.enforce = number("enforce") != 0;
     config.default_priority = (int32_t)number("default");
     read_thresholds(config.thresholds);
+    config.rate = read_rate();
     tidegate_test_set_clock(0);
-    answered(tidegate_gate_new(&config, label, length, &gate, NULL, 0));
+    answered(tidegate_gate_new(&config, label, length, &made, NULL, 0));
+    gate = made;
 }
 
 static void try_admit(void)
@@ -137,14 +146,18 @@ static void compare_stats(void)
     }
 }
 
+#include "vectors_of_files.h"
+
 static void step(const char *op)
 {
     if (strcmp(op, "skip") == 0) {
         skipped++;
+    } else if (step_of_a_file(op)) {
+        return;
     } else if (strcmp(op, "gate") == 0) {
         make_gate();
     } else if (strcmp(op, "clock") == 0) {
-        tidegate_test_set_clock((uint64_t)number("ns"));
+        tidegate_test_set_clock(strtoull(field("ns"), NULL, 10));
     } else if (strcmp(op, "try_admit") == 0) {
         try_admit();
     } else if (strcmp(op, "release") == 0) {
@@ -159,6 +172,9 @@ static void step(const char *op)
         tidegate_threshold thresholds[4];
         read_thresholds(thresholds);
         answered(tidegate_set_threshold_kinds(gate, thresholds));
+    } else if (strcmp(op, "set_rate") == 0) {
+        tidegate_rate rate = read_rate();
+        answered(tidegate_set_rate(gate, &rate));
     } else if (strcmp(op, "set_enforce") == 0) {
         answered(tidegate_set_enforce(gate, number("enforce") != 0));
     } else if (strcmp(op, "close") == 0) {
@@ -178,9 +194,10 @@ static void end_case(void)
     if (!cases)
         return;
     for (int i = 0; i < PERMITS; i++)
-        if (gate && permits[i])
-            tidegate_release(gate, permits[i], TIDEGATE_OUTCOME_IGNORE); /* stale where it was released */
-    tidegate_gate_free(gate);
+        if (made && permits[i])
+            tidegate_release(made, permits[i], TIDEGATE_OUTCOME_IGNORE); /* stale where it was released */
+    tidegate_gate_free(made);
+    end_file();
     printf("%s vector: %s\n", failed_checks ? "FAILED  " : "ok      ", name);
     failed_tests += failed_checks != 0;
 }
@@ -198,7 +215,7 @@ int main(void)
         }
         end_case();
         failed_checks = 0;
-        gate = NULL;
+        gate = made = NULL;
         memset(permits, 0, sizeof permits);
         text(line + strlen("case "), name);
         cases++;

@@ -97,6 +97,45 @@ TEST(a_shed_says_why)
     CHECK(check::thrown<error>([&] { (void)db.admit(); }).find("gate 'db' full") == 0);
 }
 
+TEST(a_gate_with_a_rate)
+{
+    gate db(config("db", 20).set_rate(rate(0, per::second, 2)));
+    CHECK_EQ(db.rate()->burst(), 2);
+    const auto first = db.admit();
+    const auto second = db.admit();
+    CHECK_EQ(check::thrown<shed_error>([&] { (void)db.admit(); }),
+             "gate 'db' over its rate of 0/s (burst 2): 2 of 20 in flight (priority gate_default); "
+             "no retry can succeed");
+    const auto refused = db.try_admit();
+    CHECK(refused.error().reason() == reason::rate);
+    db.set_rate(rate(150, per::minute));
+    CHECK_EQ(db.rate()->count(), 150);
+    CHECK(db.rate()->unit() == per::minute);
+    CHECK_EQ(db.rate()->burst(), 3);
+    CHECK(db.try_admit().has_value());
+    db.set_rate(std::nullopt);
+    CHECK(!db.rate());
+    CHECK(db.try_admit().has_value());
+}
+
+TEST(a_rate_outside_its_rule_is_an_error_and_changes_nothing)
+{
+    gate db(config("db", 20).set_rate(rate(1, per::hour)));
+    for (const rate &wrong : {rate(-1, per::second), rate(10000000001, per::second), rate(1, per::second, -1),
+                              rate(1, per::second, 2147483648), rate(1, static_cast<per>(2))}) {
+        CHECK_EQ(db.try_set_rate(wrong).code(), TIDEGATE_ERR_ARGUMENT);
+        CHECK(check::thrown<config_error>([&] {
+                  db.set_rate(wrong);
+              }).find("a rate must be a whole number from 0 to 10000000000") == 0);
+        CHECK(!check::thrown<config_error>([&] { gate g(config("db", 20).set_rate(wrong)); }).empty());
+    }
+    CHECK(db.rate()->unit() == per::hour);
+    CHECK_EQ(db.stats().generation, 0U);
+    CHECK(check::thrown<config_error>([] {
+              gate g(config("db", 1).set_rate(rate(-1, per::second)));
+          }).find("rate must be COUNT/UNIT") == 0);
+}
+
 TEST(a_shed_error_outlives_its_gate)
 {
     std::exception_ptr kept;

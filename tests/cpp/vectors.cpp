@@ -68,6 +68,13 @@ thresholds thresholds_of(const Line &line)
     return all;
 }
 
+std::optional<rate> rate_of(const Line &line)
+{
+    const bool none = line.number("count") == 0 && line.number("per") == 0 && line.number("burst") == 0;
+    const rate given(line.number("count"), static_cast<per>(line.number("per")), line.number("burst"));
+    return none ? std::nullopt : std::optional(given);
+}
+
 /// A case: a gate, its permits, and what was not as expected.
 class Case
 {
@@ -77,7 +84,7 @@ public:
         if (line.op == "gate") {
             make(line);
         } else if (line.op == "clock") {
-            tidegate_test_set_clock(static_cast<std::uint64_t>(line.number("ns")));
+            tidegate_test_set_clock(std::stoull(line.text("ns")));
         } else if (line.op == "try_admit") {
             try_admit(line);
         } else if (line.op == "release") {
@@ -86,6 +93,8 @@ public:
             answered(line, gate_->try_set_limit(line.number("limit")));
         } else if (line.op == "set_thresholds") {
             answered(line, gate_->try_set_thresholds(thresholds_of(line)));
+        } else if (line.op == "set_rate") {
+            answered(line, gate_->try_set_rate(rate_of(line)));
         } else if (line.op == "set_enforce") {
             answered(line, gate_->try_set_enforce(line.number("enforce") != 0));
         } else if (line.op == "close") {
@@ -94,6 +103,20 @@ public:
             retry_after(line);
         } else if (line.op == "stats") {
             compare(line);
+        } else if (line.op == "open") {
+            open(line);
+        } else if (line.op == "reload") {
+            reload(line);
+        } else if (line.op == "use") {
+            use(line);
+        } else if (line.op == "names") {
+            names(line);
+        } else if (line.op == "state") {
+            state(line);
+        } else if (line.op == "classify") {
+            classify(line);
+        } else if (line.op == "explain") {
+            same(line, *gates_->try_explain(), from_hexadecimal(line.text("text")));
         } else {
             wrong(line, "no such call");
         }
@@ -117,10 +140,14 @@ private:
     void make(const Line &line)
     {
         tidegate_test_set_clock(0);
-        auto made = gate::make(config(from_hexadecimal(line.text("name")), line.number("limit"))
-                                   .set_enforce(line.number("enforce") != 0)
-                                   .set_default_priority(static_cast<priority>(line.number("default")))
-                                   .set_thresholds(thresholds_of(line)));
+        config from(from_hexadecimal(line.text("name")), line.number("limit"));
+        from.set_enforce(line.number("enforce") != 0)
+            .set_default_priority(static_cast<priority>(line.number("default")))
+            .set_thresholds(thresholds_of(line));
+        if (const auto rate = rate_of(line)) {
+            from.set_rate(*rate);
+        }
+        auto made = gate::make(from);
         answered(line, made ? status() : made.error().status);
         if (made) {
             gate_ = *std::move(made);
@@ -190,6 +217,118 @@ private:
         }
     }
 
+    // --- gates from a file ---
+
+    void same(const Line &line, const std::string &got, const std::string &wanted)
+    {
+        if (got != wanted) {
+            wrong(line, "got " + got);
+        }
+    }
+
+    /// What a call said, line by line: all of it, or its beginning.
+    void compare_said(const Line &line, const std::string &said)
+    {
+        if (!line.has("n")) {
+            return;
+        }
+        std::istringstream lines(said);
+        std::string got;
+        std::int64_t count = 0;
+        for (; std::getline(lines, got); ++count) {
+            const auto at = std::to_string(count);
+            if (line.has("l" + at)) {
+                same(line, got, from_hexadecimal(line.text("l" + at)));
+            } else if (line.has("p" + at)) {
+                const auto wanted = from_hexadecimal(line.text("p" + at));
+                same(line, got.substr(0, wanted.size()), wanted);
+            }
+        }
+        if (count != line.number("n")) {
+            wrong(line, "said " + said);
+        }
+    }
+
+    void open(const Line &line)
+    {
+        tidegate_test_set_clock(0);
+        auto opened = gates::open_text(from_hexadecimal(line.text("toml")), "vector.toml");
+        answered(line, opened ? status() : opened.error().status);
+        compare_said(line, opened ? "" : opened.error().message);
+        if (opened) {
+            gates_ = *std::move(opened);
+            remember_all();
+        }
+    }
+
+    void reload(const Line &line)
+    {
+        const auto reloaded = gates_->try_reload_text(from_hexadecimal(line.text("toml")));
+        answered(line, reloaded ? status() : reloaded.error().status);
+        compare_said(line, reloaded ? *reloaded : reloaded.error().message);
+        remember_all();
+    }
+
+    /// To be there also when a reload has the file without them.
+    void remember_all()
+    {
+        for (const gate &each : gates_->all()) {
+            seen_.insert_or_assign(std::string(each.name()), each);
+        }
+    }
+
+    void use(const Line &line) { gate_ = seen_.at(from_hexadecimal(line.text("gate"))); }
+
+    void names(const Line &line)
+    {
+        std::string names;
+        for (const gate &each : gates_->all()) {
+            names += std::string(each.name()) + "\n";
+        }
+        compare_said(line, names);
+    }
+
+    void state(const Line &line)
+    {
+        const auto stats = gate_->try_stats();
+        std::map<std::string, std::uint64_t> got{
+            {".limit", stats->limit},
+            {".default_priority", static_cast<std::uint64_t>(stats->default_priority)},
+            {".enforce", stats->enforce},
+            {".timing", stats->timing},
+            {".closed", stats->closed},
+        };
+        for (const priority each : priorities) {
+            got[".threshold." + std::to_string(static_cast<int>(each))] = stats->thresholds[each];
+        }
+        for (const auto &[key, wanted] : line.fields) {
+            if (got.count(key) > 0 && got.at(key) != std::stoull(wanted)) {
+                wrong(line, key + " is " + std::to_string(got.at(key)));
+            }
+        }
+    }
+
+    void classify(const Line &line)
+    {
+        std::vector<std::pair<std::string, std::string>> texts;
+        for (std::int64_t at = 0; at < line.number("n"); ++at) {
+            const auto &pair = line.text("a" + std::to_string(at));
+            const auto colon = pair.find(':');
+            texts.emplace_back(from_hexadecimal(pair.substr(0, colon)),
+                               from_hexadecimal(pair.substr(colon + 1)));
+        }
+        std::vector<attribute> request;
+        for (const auto &[name, value] : texts) {
+            request.push_back({name.c_str(), value});
+        }
+        const auto decided = gates_->try_classify(request.data(), request.size());
+        if (!decided || static_cast<std::int64_t>(*decided) != line.number("priority")) {
+            wrong(line, "another priority");
+        }
+    }
+
+    std::optional<gates> gates_;
+    std::map<std::string, gate> seen_;
     std::optional<gate> gate_;
     std::map<std::int64_t, permit> permits_;
     std::string found_;

@@ -10,7 +10,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use tidegate::{Gate, Outcome, Priority, Reason, Threshold, Thresholds};
+use std::time::Duration;
+use tidegate::{Ask, Gate, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Weight};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -205,6 +206,62 @@ fn a_close_against_an_admission() {
     });
 }
 
+/// A file has a gate again that it had not, while its owner closes it: once `close` has returned, it is closed for
+/// good, whatever the file made of it meanwhile.
+#[test]
+fn a_close_against_a_file() {
+    for withdrawn_before in [true, false] {
+        loom::model(move || {
+            let gate = gate(1);
+            if withdrawn_before {
+                gate.model_withdraw();
+            }
+            race(
+                &gate,
+                |gate| {
+                    gate.close();
+                    assert_eq!(gate.try_admit(CRITICAL).unwrap_err().reason, Reason::Closed);
+                },
+                |gate| {
+                    if !withdrawn_before {
+                        gate.model_withdraw();
+                    }
+                    gate.model_reinstate();
+                },
+            );
+            assert!(gate.closed());
+        });
+    }
+}
+
+/// A gate that a file has again counts what it held all the time, also what leaves at that moment.
+#[test]
+fn a_release_against_a_file() {
+    loom::model(|| {
+        let gate = gate(1);
+        let ticket = gate.take(CRITICAL).unwrap();
+        let work = Work::default();
+        let before = work.clone();
+        race(
+            &gate,
+            move |gate| {
+                before.add_one();
+                gate.put(ticket, Outcome::Success);
+            },
+            move |gate| {
+                gate.model_withdraw();
+                assert_eq!(gate.try_admit(CRITICAL).unwrap_err().reason, Reason::Closed);
+                assert!(gate.model_reinstate());
+                if let Ok(permit) = gate.try_admit(CRITICAL) {
+                    work.add_one(); // after the one before it
+                    drop(permit);
+                }
+            },
+        );
+        assert_eq!((gate.in_flight(), gate.closed()), (0, false));
+    });
+}
+
 /// Two exits for one entry: one of them is refused, and the count stays right.
 #[test]
 fn a_double_release_is_refused() {
@@ -306,6 +363,142 @@ fn a_drain_never_ends_before_the_last_is_out() {
         );
         let (held, drained) = (held.load(Ordering::SeqCst), drained.load(Ordering::SeqCst));
         assert_eq!(held + drained, 1, "held {held}, drained {drained}");
+    });
+}
+
+/// A rate of nothing, which admits its burst once: for models the clock stands still.
+fn once(burst: u32) -> Rate {
+    Rate::new(0, Per::Second).unwrap().with_burst(burst).unwrap()
+}
+
+/// Setting a rate is many steps: their every order would take hours. Two switches of threads at any steps are what
+/// nearly all faults need (Musuvathi and Qadeer, "Iterative context bounding", 2007).
+fn few_switches(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(model);
+}
+
+fn rated(limit: u32, burst: u32) -> Arc<Gate> {
+    Arc::new(Gate::builder("model", limit).rate(once(burst)).build().unwrap())
+}
+
+/// Two race for the last of a rate. Whoever loses, after it was in already or before, leaves no trace but its
+/// refusal.
+#[test]
+fn never_above_the_rate() {
+    loom::model(|| {
+        let gate = rated(2, 1);
+        let visit = |gate: &Gate| match gate.try_admit(CRITICAL) {
+            Ok(permit) => drop(permit),
+            Err(shed) => assert_eq!(shed.reason, Reason::Rate),
+        };
+        race(&gate, visit, visit);
+        let stats = gate.stats();
+        assert_eq!(stats.in_flight, 0);
+        assert!(stats.high_water <= 2, "who was admitted may have seen the other for a moment");
+        assert_eq!((stats.admitted(CRITICAL), stats.released(Outcome::Success)), (1, 1));
+        assert_eq!(stats.shed(CRITICAL, Reason::Rate), 1);
+    });
+}
+
+/// What was taken of the limit for nothing is there again.
+#[test]
+fn a_race_for_the_rate_gives_the_room_back() {
+    loom::model(|| {
+        let gate = rated(1, 1);
+        let visit = |gate: &Gate| {
+            if let Err(shed) = gate.try_admit(CRITICAL) {
+                assert!([Reason::Limit, Reason::Rate].contains(&shed.reason));
+            }
+        };
+        race(&gate, visit, visit);
+        assert_eq!((gate.in_flight(), gate.stats().admitted(CRITICAL)), (0, 1));
+        gate.set_rate(None);
+        assert!(gate.try_admit(CRITICAL).is_ok());
+    });
+}
+
+/// A bare exit too many may take what was there for a moment: then that was an admission, and no count goes below
+/// another.
+#[test]
+fn a_race_for_the_rate_against_an_exit_too_many() {
+    few_switches(|| {
+        let gate = rated(2, 2);
+        gate.enter(None).unwrap();
+        assert!(gate.exit(Outcome::Success));
+        race(
+            &gate,
+            |gate| {
+                if gate.enter(None).is_ok() {
+                    gate.exit(Outcome::Success);
+                }
+            },
+            |gate| {
+                drop(gate.try_admit(CRITICAL));
+                gate.exit(Outcome::Success);
+            },
+        );
+        let stats = gate.stats();
+        assert_eq!(stats.in_flight, 0);
+        assert_eq!(stats.released(Outcome::Success), stats.admitted(CRITICAL));
+        assert_eq!(stats.unmatched_exits, 1);
+    });
+}
+
+/// Whoever leaves a closed gate because it lost the rate may be the last, and then wakes the drain.
+#[test]
+fn losing_the_rate_may_end_a_drain() {
+    few_switches(|| {
+        let gate = rated(2, 1);
+        let mut woken = None;
+        race(
+            &gate,
+            |gate| drop(gate.try_admit(CRITICAL)),
+            |gate| {
+                drop(gate.try_admit(CRITICAL));
+                woken = Some(Woken::when_drained(gate, []));
+            },
+        );
+        assert_eq!(woken.unwrap().times(), 1);
+    });
+}
+
+/// Once the setter has returned, nothing is admitted but by the rate,
+#[test]
+fn a_first_rate_against_an_admission() {
+    few_switches(|| {
+        let gate = gate(3);
+        let mut before = 0;
+        race(
+            &gate,
+            |gate| _ = gate.take(CRITICAL),
+            |gate| {
+                gate.set_rate(once(1));
+                before = gate.in_flight();
+                let _ = gate.take(CRITICAL);
+            },
+        );
+        assert!(gate.in_flight() <= before + 1);
+    });
+}
+
+/// and by the new one: who has looked at the old one, and has not taken of it, does not take of it any more.
+#[test]
+fn another_rate_against_an_admission() {
+    few_switches(|| {
+        let gate = rated(3, 2);
+        let mut unused = false;
+        race(
+            &gate,
+            |gate| _ = gate.take(Ask::from(CRITICAL).weight(Weight::new(2).unwrap())),
+            |gate| {
+                gate.set_rate(once(1));
+                unused = gate.retry_after(CRITICAL) == RetryAfter::Known(Duration::ZERO);
+            },
+        );
+        assert_eq!(gate.in_flight(), if unused { 0 } else { 2 });
+        assert_eq!(gate.take(CRITICAL).is_ok(), unused, "what was used of the old one stays used");
     });
 }
 

@@ -219,7 +219,7 @@ def dsn() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("page", "source"), PROGRAMS)
-def test_the_block_runs(page: Path, source: str, request: pytest.FixtureRequest) -> None:
+def test_the_block_runs(page: Path, source: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if re.search(r"\bdsn\b", source):
         source = f"dsn = {request.getfixturevalue('dsn')!r}\n{source}"
     run = subprocess.run(
@@ -228,7 +228,7 @@ def test_the_block_runs(page: Path, source: str, request: pytest.FixtureRequest)
         text=True,
         timeout=60,
         check=False,
-        cwd=ROOT / "tests" / "python",
+        cwd=tmp_path,
     )
     assert run.returncode == 0, f"{page.name}:\n{source}\n{run.stderr}"
 

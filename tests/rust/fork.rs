@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tidegate::{Gate, Outcome, Priority, Thresholds};
+use tidegate::{Gate, ManualClock, Outcome, Per, Priority, Rate, Thresholds};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -20,10 +20,13 @@ fn main() {
 
 #[cfg(unix)]
 fn main() {
-    let checks: [(&str, fn()); 3] = [
+    let checks: &[(&str, fn())] = &[
         ("d09_a_child_starts_empty_and_inherited_permits_are_inert", child_starts_empty),
         ("d09_an_inherited_configuration_stays", configuration_stays),
+        ("d09_a_child_has_a_full_burst_of_the_rate", rates_start_anew),
         ("d09_locks_in_use_at_the_fork_do_not_stop_the_child", locks_are_replaced),
+        #[cfg(feature = "file")]
+        ("d09_a_fork_comes_between_reloads", forks_amid_reloads),
     ];
     for (name, check) in checks {
         check();
@@ -103,6 +106,31 @@ fn configuration_stays() {
     }
 }
 
+/// A rate counts in its process, as everything does; the parent's goes on.
+#[cfg(unix)]
+fn rates_start_anew() {
+    let directory = std::env::temp_dir().join(format!("tidegate-test-rates-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let rate = Rate::new(0, Per::Second).unwrap().with_burst(3).unwrap();
+    let clock = std::sync::Arc::new(ManualClock::new(1_000));
+    for published in [false, true] {
+        let mut builder = Gate::builder("fork", 9).rate(rate).clock(clock.clone());
+        if published {
+            builder = builder.publish_in(&directory);
+        }
+        let gate = builder.build().unwrap();
+        let admitted = |tries| (0..tries).filter(|_| gate.try_admit(CRITICAL).is_ok()).count();
+        assert_eq!(admitted(2), 2);
+        in_child(|| {
+            assert_eq!((gate.rate(), admitted(9)), (Some(rate), 3));
+            gate.set_rate(None);
+            in_child(|| assert_eq!((gate.rate(), admitted(9)), (None, 9)));
+        });
+        assert_eq!(admitted(9), 1);
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 /// While threads of the parent fight over every lock, and wait, many children use them all, from two threads,
 /// and find no change half made.
 #[cfg(unix)]
@@ -147,6 +175,36 @@ fn locks_are_replaced() {
     });
     drop(inside);
     assert!(gate.try_admit(CRITICAL).is_ok() && draining.drain(Some(Duration::ZERO)));
+}
+
+/// While threads of the parent reload a file, and take its gate away, children find it whole and reload it, too.
+#[cfg(all(unix, feature = "file"))]
+fn forks_amid_reloads() {
+    const TWO: &str = "[gates.db]\nlimit = 5\n[gates.other]\nlimit = 1\n[classifier]\ndefault = 'critical'\n";
+    const ONE: &str = "[gates.other]\nlimit = 2\n";
+    let gates = tidegate::Gates::from_toml("fork.toml", TWO).unwrap();
+    let db = gates.gate("db").unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    gates.reload_toml(ONE).unwrap();
+                    gates.reload_toml(TWO).unwrap();
+                }
+            });
+        }
+        let _end = common::Raise(&stop);
+        for _ in 0..100 {
+            in_child(|| {
+                let whole = gates.names().len() == 2;
+                assert_eq!((gates.classifier().is_some(), !db.closed()), (whole, whole), "all of one file");
+                assert_eq!(gates.gate("other").unwrap().limit(), if whole { 1 } else { 2 });
+                gates.reload_toml(TWO).unwrap();
+                assert!(db.try_admit(CRITICAL).is_ok());
+            });
+        }
+    });
 }
 
 #[cfg(unix)]

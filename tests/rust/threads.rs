@@ -13,7 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Raise, Rng};
-use tidegate::{Ask, Clock, Gate, ManualClock, Outcome, Priority, Reason, Stats, Thresholds, Weight};
+use tidegate::{
+    Ask, Clock, Gate, ManualClock, Outcome, Per, Priority, Rate, Reason, Stats, Thresholds, Weight,
+};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -440,4 +442,69 @@ fn the_occupancy_integral_adds_up_after_a_storm() {
     assert!((least.into_inner()..=most.into_inner()).contains(&occupancy));
     clock.advance(5_000_000);
     assert_eq!(gate.stats().occupancy_us.unwrap(), occupancy, "nobody is inside");
+}
+
+/// Burst and rate are exact from many threads, also while some hold old readings of the clock, the gate is full half
+/// of the time, and whoever loses the rate gives its room back.
+#[test]
+fn d21_threads_never_get_more_than_burst_and_rate() {
+    for seed in rounds(2) {
+        let clock = Arc::new(ManualClock::new(0));
+        let rate = Rate::new(999_983, Per::Minute).unwrap().with_burst(7).unwrap();
+        let gate = Gate::builder("rate", 6).rate(rate).clock(clock.clone()).build().unwrap();
+        let (witness, weighed) = (Witness::default(), AtomicU64::new(0));
+        together(8, |number| {
+            let mut rng = Rng::new(seed * 8 + number + 1);
+            for _ in 0..4_000 {
+                let weight = Weight::new(rng.below(2) as u32 + 1).unwrap();
+                if let Ok(permit) = gate.try_admit(Ask::from(CRITICAL).weight(weight)) {
+                    weighed.fetch_add(weight.get().into(), Ordering::Relaxed);
+                    witness.visit();
+                    drop(permit);
+                }
+                clock.advance(rng.below(8_000));
+            }
+        });
+        let stats = gate.stats();
+        let time_ns = u128::from(clock.now_ns());
+        let most = 7 + 999_983 * time_ns / 60_000_000_000;
+        let admitted = u128::from(weighed.load(Ordering::Relaxed));
+        assert!(admitted <= most, "seed {seed}: {admitted} of {most}");
+        assert!(admitted >= 7, "seed {seed}: not even the burst");
+        assert!(witness.most() <= 6 && stats.high_water <= 6);
+        assert_eq!((stats.in_flight, released(&stats)), (0, stats.admitted(CRITICAL)));
+        assert_eq!(attempts(&stats), 8 * 4_000);
+    }
+}
+
+/// While the rate changes all the time nothing is lost, and each new one holds from then on.
+#[test]
+fn d24_a_rate_that_changes_under_load() {
+    let gate = Gate::new("rate", 10).unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (gate, done) = (&gate, &done);
+            scope.spawn(move || {
+                let mut rng = Rng::new(number + 1);
+                while !done.load(Ordering::Relaxed) {
+                    let weight = Weight::new(rng.below(3) as u32 + 1).unwrap();
+                    drop(gate.try_admit(Ask::from(CRITICAL).weight(weight)));
+                }
+            });
+        }
+        let _end = Raise(&done);
+        for round in rounds(50) {
+            // Of a rate of nothing only the burst is admitted, whoever comes while it holds.
+            gate.set_rate(Rate::new(0, Per::Second).unwrap().with_burst(round % 50 + 1).unwrap());
+            let before = gate.stats().admitted(CRITICAL);
+            thread::yield_now();
+            let since = gate.stats().admitted(CRITICAL) - before;
+            // Four may have been admitted before and counted since.
+            assert!(since <= round % 50 + 1 + 4, "{since} of {}", round % 50 + 1);
+            gate.set_rate(if round % 2 == 0 { None } else { Some(Rate::new(round, Per::Minute).unwrap()) });
+        }
+    });
+    gate.set_rate(None);
+    assert_at_rest(&gate);
 }

@@ -4,7 +4,7 @@ Nobody runs this file; `scripts/check.sh` checks it.
 """
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
-from tidegate import Classifier, Gate, Shed
+from tidegate import Classifier, Gate, Shed, load
 from tidegate.testing import ManualClock
 
 gate = Gate("db", limit=20)
@@ -52,6 +52,13 @@ gate.subscribe()  # type: ignore[call-arg]
 gate.subscribe(print, events="sheds")  # type: ignore[arg-type]
 gate.subscribe(print, events=["shed", "Limit"])  # type: ignore[list-item]
 gate.subscribe(lambda: None)  # type: ignore[arg-type, misc]
+
+
+# --- files ---
+load(3)  # type: ignore[arg-type]
+load("f.toml", outcomes={"db": {TimeoutError: "bad"}})  # type: ignore[dict-item]
+load("f.toml")["db"] = gate  # type: ignore[index]
+load("f.toml").reload().gate  # type: ignore[attr-defined]  # noqa: B018
 
 
 # --- guard ---

@@ -6,22 +6,28 @@ Each assert_type pins what a user's editor shows.
 from asyncio import create_task
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from functools import partial
+from pathlib import Path
 from typing import assert_type
 
 from tidegate import (
+    Change,
     Classifier,
+    ConfigError,
     Event,
     EventKind,
     Explanation,
     Gate,
+    Gates,
     LimitChange,
     Outcome,
     Permit,
     Priority,
+    Problem,
     Reason,
     Shed,
     Stats,
     Subscription,
+    load,
     use_priority,
 )
 from tidegate.asgi import App, GateMiddleware, Message, Receive, Scope, Send
@@ -45,6 +51,22 @@ Gate(
     outcomes={ConnectionError: "overload", KeyError: Outcome.IGNORE},
     clock=ManualClock(),
 )
+gates = load("tidegate.toml", outcomes={"db": {TimeoutError: "overload"}}, clock=ManualClock())
+assert_type(gates, Gates)
+assert_type(gates["db"], Gate)
+assert_type(gates.get("db"), Gate | None)
+assert_type(dict(gates), dict[str, Gate])
+assert_type(gates.path, Path | None)
+assert_type(gates.classifier, Classifier | None)
+assert_type(gates.classify({"path": "/", "user": None}), Priority | None)
+assert_type(Gates.from_toml("", file="mine"), Gates)
+for change in gates.reload():
+    assert_type(change, Change)
+    assert_type(change.gate, str | None)
+try:
+    gates.reload("")
+except ConfigError as bad:
+    assert_type(bad.problems, tuple[Problem, ...])
 shares: dict[Priority, float] = {Priority.SHEDDABLE: 0.5}
 timeouts: dict[type[OSError], Outcome] = {TimeoutError: Outcome.OVERLOAD}
 Gate("db", 20, thresholds=shares, outcomes=timeouts)

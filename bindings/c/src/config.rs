@@ -4,6 +4,8 @@
 
 use tidegate_core::{ConfigError, Gate, GateBuilder, Priority, Threshold, Thresholds, limit_from};
 
+use crate::rate::tidegate_rate;
+
 use crate::arguments;
 use crate::status::{Refusal, TIDEGATE_ERR_ARGUMENT};
 use crate::versioned::Versioned;
@@ -53,10 +55,14 @@ pub struct tidegate_config {
     pub bare_entries: Flag,
     /// Zero.
     pub reserved: [u8; 5],
+    /// How much may be admitted a time. Any.
+    pub rate: tidegate_rate,
 }
 
 // SAFETY: numbers only.
-unsafe impl Versioned for tidegate_config {}
+unsafe impl Versioned for tidegate_config {
+    const OLDER: &[usize] = &[std::mem::offset_of!(tidegate_config, rate)];
+}
 
 impl tidegate_config {
     pub(crate) fn builder(&self, name: &str) -> Result<GateBuilder, Refusal> {
@@ -73,6 +79,7 @@ impl tidegate_config {
             .default_priority(default_priority)
             .enforce(self.enforce != 0)
             .timing(self.timing != 0)
+            .rate(self.rate.read()?)
             .bare_entries(self.bare_entries != 0))
     }
 }

@@ -23,10 +23,12 @@ pub struct tidegate_gate {
     pub(crate) core: Gate,
     pub(crate) slots: Slots,
     name: CString,
+    /// It belongs to the gates of a file, and is given up with them.
+    of_a_file: bool,
     given_up: AtomicBool,
     /// Below it no slot keeps the gate any more, once it was given up.
     looked: AtomicUsize,
-    /// The next one that was given up with permits out.
+    /// The next one that was given up with permits out; before that, the next of the same file.
     pub(crate) next: AtomicPtr<tidegate_gate>,
 }
 
@@ -36,10 +38,15 @@ impl tidegate_gate {
             core,
             slots: Slots::new(),
             name,
+            of_a_file: false,
             given_up: AtomicBool::new(false),
             looked: AtomicUsize::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    pub(crate) fn of_a_file(core: Gate, name: CString) -> Self {
+        Self { of_a_file: true, ..Self::new(core, name) }
     }
 
     /// Whether its owner gave it up: then who releases the last permit frees it.
@@ -149,7 +156,8 @@ pub unsafe extern "C" fn tidegate_gate_new(
 ///
 /// No other call on this gate may be under way, but for `tidegate_release` of permits that are out. While
 /// any are, the gate lives on, closed, and they can be released as before; with the last of them it is gone.
-/// With no permit out it is gone when this returns, and its pointer and permits must not be used again.
+/// With no permit out it is gone when this returns, and its pointer and permits must not be used again. A gate of
+/// a file belongs to its `tidegate_gates`: here it is left as it is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidegate_gate_free(gate: *mut tidegate_gate) {
     guard(|| {
@@ -157,14 +165,33 @@ pub unsafe extern "C" fn tidegate_gate_free(gate: *mut tidegate_gate) {
         let Ok(given_up) = (unsafe { reference(gate) }) else {
             return Ok(());
         };
-        if given_up.given_up.swap(true, Ordering::AcqRel) {
-            return Ok(()); // a second time, while permits still keep it
+        if given_up.of_a_file || given_up.given_up.swap(true, Ordering::AcqRel) {
+            return Ok(()); // not the caller's; or a second time, while permits still keep it
         }
-        given_up.core.close();
-        deferred::push(gate);
+        // SAFETY: from `Box::into_raw`, and nobody but this call gives it up.
+        unsafe { leave_to_permits(gate) };
         deferred::sweep();
         Ok(())
     });
+}
+
+/// Gives up a gate of a file, with the others of it.
+///
+/// # Safety
+/// It came from `Box::into_raw`, and nobody else gives it up.
+pub(crate) unsafe fn give_up(gate: *mut tidegate_gate) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*gate).given_up.store(true, Ordering::Release);
+        leave_to_permits(gate);
+    }
+}
+
+/// Closes a gate that was given up, and frees it with the last permit that keeps it, or at the next sweep.
+unsafe fn leave_to_permits(gate: *mut tidegate_gate) {
+    // SAFETY: the caller's promise.
+    unsafe { &*gate }.core.close();
+    deferred::push(gate);
 }
 
 /// The gate's name, ended with NUL, valid as long as the gate. NULL for NULL.

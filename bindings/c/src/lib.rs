@@ -19,6 +19,9 @@ mod stats;
 
 mod control;
 
+mod gates;
+mod rate;
+
 mod deferred;
 mod entry;
 mod slots;

@@ -45,7 +45,7 @@ pub const TIDEGATE_ERR_PANIC: tidegate_status = -4;
 /// A struct of a version that this library cannot serve.
 pub const TIDEGATE_ERR_VERSION: tidegate_status = -5;
 /// The configuration contradicts itself: thresholds that rise as importance falls, or a top one that is not
-/// the limit.
+/// the limit. Of a file: it cannot be read, or something in it breaks a rule.
 pub const TIDEGATE_ERR_CONFIG: tidegate_status = -6;
 /// No room for another permit: 2^24 of this gate are out, or there is no memory. The admission was taken
 /// back; the gate counted it as admitted and released with outcome `ignore`.
@@ -107,7 +107,7 @@ fn text(status: tidegate_status) -> &'static CStr {
         TIDEGATE_ERR_STALE => c"error: the permit is not out on this gate",
         TIDEGATE_ERR_PANIC => c"error: a fault inside the library",
         TIDEGATE_ERR_VERSION => c"error: a struct of a version that this library cannot serve",
-        TIDEGATE_ERR_CONFIG => c"error: the configuration contradicts itself",
+        TIDEGATE_ERR_CONFIG => c"error: the configuration contradicts itself, or its file cannot be used",
         TIDEGATE_ERR_EXHAUSTED => c"error: no room for another permit",
         _ => c"unknown status",
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
-use tidegate::{Ask, ConfigError, Outcome, Priority, Threshold, Thresholds, Weight, limit_from};
+use tidegate::{Ask, ConfigError, Outcome, Priority, Rate, Threshold, Thresholds, Weight, limit_from};
 
 use crate::event::{Kind, Kinds};
 use crate::names::{config_error, config_error_text};
@@ -96,6 +96,25 @@ pub(crate) fn priority(value: &Any<'_>) -> PyResult<Priority> {
 
 pub(crate) fn outcome(value: &Any<'_>) -> PyResult<Outcome> {
     text("outcome", value, str::parse, |got| ConfigError::Outcome { got })
+}
+
+/// A rate and its burst, each given or not.
+pub(crate) fn rate(rate: Option<&Any<'_>>, burst: Option<&Any<'_>>) -> PyResult<Option<Rate>> {
+    let parsed = rate.map(|rate| text("rate", rate, str::parse::<Rate>, |got| ConfigError::Rate { got }));
+    let (rate, burst) = match (parsed.transpose()?, burst) {
+        (rate, None) => return Ok(rate),
+        (None, Some(burst)) => {
+            let got = whole("burst", burst)?.map_or_else(|got| got, |number| number.to_string());
+            return Err(config_error(burst.py(), &ConfigError::BurstAlone { got }));
+        }
+        (Some(rate), Some(burst)) => (rate, burst),
+    };
+    match whole("burst", burst)? {
+        Ok(number) => rate.with_burst(number),
+        Err(got) => Err(ConfigError::Burst { got }),
+    }
+    .map(Some)
+    .map_err(|error| config_error(burst.py(), &error))
 }
 
 /// The kinds of events that a hook is to be told: one, several, or None for the default.

@@ -100,7 +100,7 @@ impl Classifier {
     ///
     /// Raises:
     ///     TypeError: It is no mapping, or one of the values that a rule asks for is neither a str nor None.
-    fn classify(&self, py: Python<'_>, attributes: &Any<'_>) -> PyResult<Option<Py<PyAny>>> {
+    pub(crate) fn classify(&self, py: Python<'_>, attributes: &Any<'_>) -> PyResult<Option<Py<PyAny>>> {
         let decided = self.looked_up(attributes, |core, lookup| core.classify_by_position(lookup))?;
         decided.map(|priority| names::priority(py, priority)).transpose()
     }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyWeakrefMethods, PyWeakrefReference};
-use tidegate::{Ask, RetryAfter, Shed};
+use tidegate::{Ask, Difference, DrainId, LimitChange, RetryAfter, Shed};
 
 use crate::event::{Event, Fields, Kind};
 use crate::hooks::Hooks;
@@ -88,10 +88,20 @@ impl Door {
         if !door.core.close() {
             return Ok(());
         }
-        let told = door.tell(py, Kind::Closed, || Fields::closed(door.core.in_flight()));
+        let told = door.tell_closed(py);
+        Self::tell_when_drained(slf)?;
+        told
+    }
+
+    pub(crate) fn tell_closed(&self, py: Python<'_>) -> PyResult<()> {
+        self.tell(py, Kind::Closed, || Fields::closed(self.core.in_flight()))
+    }
+
+    /// Has the hooks told once the closed gate is drained, unless that is forgotten.
+    pub(crate) fn tell_when_drained(slf: &Bound<'_, Self>) -> PyResult<DrainId> {
         // By the core, which lives in the door: a strong reference would keep both for ever.
         let door = PyWeakrefReference::new(slf)?.unbind();
-        slf.get().core.on_drained(Box::new(move || {
+        Ok(slf.get().core.when_drained(Box::new(move || {
             Python::try_attach(|py| {
                 let Some(door) = door.bind(py).upgrade() else { return };
                 let door = door.cast::<Door>().expect("it was made of one").get();
@@ -99,8 +109,25 @@ impl Door {
                     error.write_unraisable(py, None); // whoever left last is on its way out
                 }
             });
-        }));
-        told
+        })))
+    }
+
+    /// Tells the hooks what a reload changed, as a setter does.
+    pub(crate) fn tell_changed(&self, py: Python<'_>, difference: &Difference) -> PyResult<()> {
+        match *difference {
+            Difference::Limit { from, to } => self.tell(py, Kind::Limit, || {
+                let cause = Some(Difference::CAUSE.into());
+                Fields::limit(LimitChange { at_ns: 0, from, to, cause })
+            }),
+            Difference::Thresholds { .. } => {
+                self.tell(py, Kind::Thresholds, || Fields::thresholds(self.core.thresholds()))
+            }
+            Difference::Rate { to, .. } => {
+                self.tell(py, Kind::Rate, || Fields::rate(to, Some(Difference::CAUSE)))
+            }
+            Difference::Enforce { to, .. } => self.tell(py, Kind::Enforce, || Fields::enforce(to)),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn wait(&self, py: Python<'_>, ask: Ask) -> PyResult<Option<f64>> {
@@ -128,6 +155,12 @@ impl Door {
         weight: &Bound<'_, PyAny>,
     ) -> PyResult<Option<f64>> {
         self.wait(py, arguments::ask(Some(priority), Some(weight))?)
+    }
+
+    /// The gate's rate in words, for the text of a shed.
+    #[getter]
+    fn rate(&self) -> Option<String> {
+        self.core.rate().map(|rate| format!("{rate} (burst {})", rate.burst()))
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {

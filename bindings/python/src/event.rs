@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tidegate::{LimitChange, Outcome, Priority, Reason, Shed, Ticket};
+use tidegate::{LimitChange, Outcome, Priority, Rate, Reason, Shed, Ticket};
 
 use crate::names;
 use crate::stats::by_priority;
 
-/// The kinds of events. The first six are rare or follow a refusal; `Released` is paid for by every permit.
+/// The kinds of events. All but the last are rare or follow a refusal; `Released` is paid for by every permit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Shed = 0,
@@ -18,12 +18,13 @@ pub(crate) enum Kind {
     Enforce = 3,
     Closed = 4,
     Drained = 5,
-    Released = 6,
+    Rate = 6,
+    Released = 7,
 }
 
 impl Kind {
-    pub(crate) const NAMES: [&str; 7] =
-        ["shed", "limit", "thresholds", "enforce", "closed", "drained", "released"];
+    pub(crate) const NAMES: [&str; 8] =
+        ["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "released"];
 
     pub(crate) const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
@@ -74,6 +75,7 @@ pub(crate) struct Fields {
     cause: Option<Box<str>>,
     thresholds: Option<[u32; Priority::ALL.len()]>,
     enforce: Option<bool>,
+    rate: Option<Rate>,
 }
 
 impl Fields {
@@ -99,6 +101,10 @@ impl Fields {
 
     pub(crate) fn enforce(enforce: bool) -> Self {
         Self { enforce: Some(enforce), ..Self::default() }
+    }
+
+    pub(crate) fn rate(rate: Option<Rate>, cause: Option<&str>) -> Self {
+        Self { rate, cause: cause.map(Box::from), ..Self::default() }
     }
 
     pub(crate) fn closed(in_flight: u32) -> Self {
@@ -202,7 +208,7 @@ impl Event {
         self.fields.limit
     }
 
-    /// Why the limit was changed, as the caller gave it (limit).
+    /// Why the limit or the rate was changed, as the caller gave it (limit, rate).
     #[getter]
     fn cause(&self) -> Option<&str> {
         self.fields.cause.as_deref()
@@ -221,6 +227,18 @@ impl Event {
         self.fields.enforce
     }
 
+    /// How much may be admitted a time from then on, as "150/min" (rate); None for any.
+    #[getter]
+    fn rate(&self) -> Option<String> {
+        self.fields.rate.map(|rate| rate.to_string())
+    }
+
+    /// The most weight that the rate lets in at once from then on (rate).
+    #[getter]
+    fn burst(&self) -> Option<u32> {
+        self.fields.rate.map(|rate| rate.burst())
+    }
+
     /// The fields that are not None, by name, without kind, gate and at: for logs.
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -237,6 +255,8 @@ impl Event {
         set(&fields, "cause", self.cause())?;
         set(&fields, "thresholds", self.thresholds(py)?)?;
         set(&fields, "enforce", self.enforce())?;
+        set(&fields, "rate", self.rate())?;
+        set(&fields, "burst", self.burst())?;
         Ok(fields)
     }
 

@@ -32,6 +32,9 @@ pub(crate) const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 ///     name: A label for messages and metrics, 1 to 255 bytes without control characters.
 ///     limit: The most weight that may be in flight, 0 to 2**31 - 1. Per process.
 ///     thresholds: Priority to fraction of the limit (0.9), or to ``{"reserve": weight}``.
+///     rate: How much may be admitted a time, by weight: "150/min", of s, min and h; None for any.
+///     burst: The most weight that the rate lets in at once, 1 to 2**31 - 1; by default what one second brings, rounded
+///         up.
 ///     default_priority: The priority of requests that name none.
 ///     enforce: False is dry run: count what would be shed, shed nothing.
 ///     timing: Whether to measure how long permits are held.
@@ -57,6 +60,11 @@ impl Gate {
         &self.door.get().core
     }
 
+    pub(crate) fn from_core(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> PyResult<Self> {
+        let door = Bound::new(py, Door::new(py, core, outcomes))?;
+        Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
+    }
+
     fn tell(&self, py: Python<'_>, kind: Kind, fields: impl FnOnce() -> Fields) -> PyResult<()> {
         self.door.get().tell(py, kind, fields)
     }
@@ -66,16 +74,19 @@ impl Gate {
 impl Gate {
     #[new]
     #[pyo3(
-        signature = (name, limit, *, thresholds=None, default_priority=None, enforce=true, timing=false,
-                     outcomes=None, clock=None),
-        text_signature = "(name, limit, *, thresholds=None, default_priority='critical', enforce=True, \
-                          timing=False, outcomes=None, clock=None)"
+        signature = (name, limit, *, thresholds=None, rate=None, burst=None, default_priority=None,
+                     enforce=true, timing=false, outcomes=None, clock=None),
+        text_signature = "(name, limit, *, thresholds=None, rate=None, burst=None, \
+                          default_priority='critical', enforce=True, timing=False, outcomes=None, \
+                          clock=None)"
     )]
     #[allow(clippy::too_many_arguments)] // keyword arguments of a Python constructor
     fn new(
         name: &Bound<'_, PyAny>,
         limit: &Bound<'_, PyAny>,
         thresholds: Option<&Bound<'_, PyAny>>,
+        rate: Option<&Bound<'_, PyAny>>,
+        burst: Option<&Bound<'_, PyAny>>,
         default_priority: Option<&Bound<'_, PyAny>>,
         enforce: bool,
         timing: bool,
@@ -86,6 +97,7 @@ impl Gate {
         let label = arguments::name(name)?;
         let mut builder = tidegate::Gate::builder(&label, arguments::limit(limit)?)
             .thresholds(arguments::thresholds(thresholds)?)
+            .rate(arguments::rate(rate, burst)?)
             .enforce(enforce)
             .timing(timing)
             .bare_entries(true);
@@ -104,8 +116,7 @@ impl Gate {
         if published && !core.is_published() {
             warn_unpublished(py, core.name())?;
         }
-        let door = Bound::new(py, Door::new(py, core, Outcomes::new(outcomes)?))?;
-        Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
+        Self::from_core(py, core, Outcomes::new(outcomes)?)
     }
 
     /// The label given at construction.
@@ -131,6 +142,18 @@ impl Gate {
     fn thresholds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let thresholds = self.core().thresholds();
         by_priority(py, |priority| Ok(thresholds[priority.level()]))
+    }
+
+    /// How much may be admitted a time, as "150/min"; None for any.
+    #[getter]
+    fn rate(&self) -> Option<String> {
+        self.core().rate().map(|rate| rate.to_string())
+    }
+
+    /// The most weight that the rate lets in at once; None without a rate.
+    #[getter]
+    fn burst(&self) -> Option<u32> {
+        self.core().rate().map(|rate| rate.burst())
     }
 
     /// The priority of requests that name none.
@@ -239,6 +262,21 @@ impl Gate {
         let changed = self.core().set_thresholds(thresholds);
         let at_limit = changed.map_err(|error| config_error(mapping.py(), &error))?;
         self.tell(mapping.py(), Kind::Thresholds, || Fields::thresholds(at_limit))
+    }
+
+    /// Sets the rate, as "150/min", or takes it away (None). What was used of the old burst stays used, up to
+    /// the whole of the new one; where there was no rate the burst is full. ``cause`` is told to hooks.
+    #[pyo3(signature = (rate, *, burst=None, cause=None))]
+    fn set_rate(
+        &self,
+        py: Python<'_>,
+        rate: Option<&Bound<'_, PyAny>>,
+        burst: Option<&Bound<'_, PyAny>>,
+        cause: Option<&str>,
+    ) -> PyResult<()> {
+        let rate = arguments::rate(rate, burst)?;
+        self.core().set_rate(rate);
+        self.tell(py, Kind::Rate, || Fields::rate(rate, cause))
     }
 
     /// Switches dry run off (True) or on (False).
@@ -375,7 +413,7 @@ impl Gate {
 }
 
 #[cold]
-fn warn_unpublished(py: Python<'_>, gate: &str) -> PyResult<()> {
+pub(crate) fn warn_unpublished(py: Python<'_>, gate: &str) -> PyResult<()> {
     let text = format!("TIDEGATE_METRICS_DIR has no room for gate '{gate}': metrics go without it");
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 1)
 }

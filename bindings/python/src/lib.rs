@@ -7,12 +7,14 @@
 mod admission;
 mod arguments;
 mod capacity;
+mod change;
 mod classifier;
 mod clock;
 mod context;
 mod door;
 mod event;
 mod gate;
+mod gates;
 mod hold;
 mod hooks;
 mod names;
@@ -35,6 +37,8 @@ mod _native {
     #[pymodule_export]
     use super::capacity::{UslFit, fit_usl};
     #[pymodule_export]
+    use super::change::Change;
+    #[pymodule_export]
     use super::classifier::{Classifier, Explanation};
     #[pymodule_export]
     use super::clock::ManualClock;
@@ -44,6 +48,8 @@ mod _native {
     use super::event::Event;
     #[pymodule_export]
     use super::gate::Gate;
+    #[pymodule_export]
+    use super::gates::{Gates, load};
     #[pymodule_export]
     use super::hold::Hold;
     #[pymodule_export]

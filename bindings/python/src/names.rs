@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyType};
-use tidegate::{ConfigError, Outcome, Priority, Reason};
+use pyo3::types::{PyString, PyTuple, PyType};
+use tidegate::{ConfigError, FileError, Outcome, Priority, Problem, Reason};
 
 use crate::event::Kind;
 
@@ -76,6 +76,20 @@ pub(crate) fn reason(py: Python<'_>, reason: Reason) -> PyResult<Py<PyAny>> {
 pub(crate) fn shed_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     Ok(imported(py, &CLASS, "tidegate._errors", "Shed")?.cast()?)
+}
+
+/// A file that cannot be used, as Python's `ConfigError` with all that is wrong with it.
+pub(crate) fn file_error(py: Python<'_>, error: &FileError) -> PyErr {
+    static PROBLEM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let with_problems = || {
+        let problem = imported(py, &PROBLEM, "tidegate._errors", "Problem")?;
+        let of = |each: &Problem| problem.call1((each.line, each.key.as_str(), each.message.as_str()));
+        let problems = error.problems.iter().map(of).collect::<PyResult<Vec<_>>>()?;
+        let raised = config_error_text(py, &error.to_string());
+        raised.value(py).setattr("problems", PyTuple::new(py, problems)?)?;
+        Ok(raised)
+    };
+    with_problems().unwrap_or_else(|failed: PyErr| failed)
 }
 
 /// A rule that was broken, as Python's `ConfigError`.

@@ -303,11 +303,11 @@ def test_help_tells_about_everything_public() -> None:
     text = pydoc.plain(pydoc.render_doc(Gate))
     for name in ("admit", "try_admit", "guard", "set_limit", "drain_async", "in_flight", "__enter__"):
         assert name in text
-    assert "thresholds=None, default_priority='critical'" in text
+    assert "thresholds=None, rate=None, burst=None, default_priority='critical'" in text
     for public in (getattr(tidegate, name) for name in tidegate.__all__):
         assert inspect.getdoc(public), public
         assert pydoc.render_doc(public)
-        for name, member in vars(public).items():
+        for name, member in getattr(public, "__dict__", {}).items():  # a native function has none
             if not name.startswith("_") and public.__module__ == "tidegate":
                 assert inspect.getdoc(member), f"{public.__name__}.{name} has no docstring"
 

@@ -59,7 +59,7 @@ FULL = "20 of 20 in flight (priority sheddable)"
         ("limit", None, f"gate 'db' full: {FULL}"),
         ("limit", math.inf, f"gate 'db' full: {FULL}; no retry can succeed"),
         ("priority", 57.2, f"gate 'db' shed by priority: {FULL}; retry in about 57 s"),
-        ("rate", None, f"gate 'db' shed by rate: {FULL}"),
+        ("rate", None, f"gate 'db' over its rate: {FULL}"),
         ("pressure", None, f"gate 'db' shed by pressure: {FULL}"),
         ("timeout", None, f"gate 'db' shed by timeout: {FULL}"),
         ("share", None, f"gate 'db' shed by share: {FULL}"),

@@ -73,6 +73,10 @@ class Script:
         self.gate.set_thresholds(thresholds)
         return {"ok": True}
 
+    def set_rate(self, rate: Any, **burst: Any) -> Any:
+        self.gate.set_rate(rate, **burst)
+        return {"ok": True}
+
     def set_enforce(self, enforce: bool) -> Any:
         self.gate.set_enforce(enforce)
         return {"ok": True}
@@ -126,10 +130,10 @@ def run(script: Script, step: dict[str, Any]) -> None:
     op, expected = step["op"], step["expect"]
     if expected.get("error") in ERRORS:
         gate = script.gate
-        before = repr(gate), gate.thresholds, gate.stats().generation
+        before = repr(gate), gate.thresholds, gate.rate, gate.burst, gate.stats().generation
         with pytest.raises(ERRORS[expected["error"]]):
             script.do(op, arguments)
-        assert (repr(gate), gate.thresholds, gate.stats().generation) == before
+        assert (repr(gate), gate.thresholds, gate.rate, gate.burst, gate.stats().generation) == before
         return
     found = script.do(op, arguments)
     if op != "stats":
