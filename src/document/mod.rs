@@ -25,7 +25,9 @@ pub(crate) fn read<T>(file: &str, text: &str, read: impl FnOnce(&Table<'_>) -> T
     let (root, errors) = DeTable::parse_recoverable(text);
     let notes = Notes::new(text);
     for error in errors {
-        notes.add(error.span().unwrap_or_default(), "", format_args!("no TOML: {}", error.message()));
+        let span = error.span().unwrap_or_default();
+        let message = format!("no TOML: {}, got {:?}", error.message(), notes.written(span.start));
+        notes.add(span, "", message);
     }
     // One slip has the parser stumble on for the rest of its line.
     notes.problems.borrow_mut().dedup_by_key(|problem| problem.line);
@@ -65,6 +67,26 @@ impl<'d> Notes<'d> {
     /// The line on which `span` begins.
     fn line(&self, span: &Range<usize>) -> usize {
         self.ends.partition_point(|&end| end < span.start) + 1
+    }
+
+    /// What is written on the line of `at`, as far as a message shows it.
+    fn written(&self, at: usize) -> String {
+        let Some((before, after)) = self.text.split_at_checked(at) else {
+            return String::new();
+        };
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = at + after.find('\n').unwrap_or(after.len());
+        cut(self.text[start..end].trim())
+    }
+}
+
+/// How much of the file a message shows.
+const SHOWN: usize = 60;
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -149,7 +171,10 @@ impl<'d> Table<'d> {
 
     /// Each table of the array at `key`, by `read`.
     pub(crate) fn tables<T>(&self, key: &'d str, mut read: impl FnMut(&Table<'d>) -> T) -> Vec<T> {
-        let Some(values) = self.read(key, Value::array) else {
+        let array = |value: &Value<'d>| {
+            value.array().map_err(|_| value.not_a(&format!("an array of tables, each [[{}]]", value.key())))
+        };
+        let Some(values) = self.read(key, array) else {
             return Vec::new();
         };
         values.iter().filter_map(|value| value.table(&mut read)).collect()
@@ -233,6 +258,9 @@ mod tests {
             found[0].starts_with("line 2: no TOML") && found[1].starts_with("line 3: no TOML"),
             "{found:?}"
         );
+        assert!(found[0].ends_with(r#", got "b = = 2""#) && found[1].ends_with(r#", got "[c""#), "{found:?}");
+        let twice = problems("a = 1\r\n  a = \"\u{e9}\"\r\n", |_| panic!("there is nothing to read"));
+        assert_eq!(twice, ["line 2: no TOML: duplicate key, got \"a = \\\"\u{e9}\\\"\""]);
     }
 
     /// A megabyte of something else takes a moment to refuse, not a minute: work that grows with the square of the
@@ -251,6 +279,7 @@ mod tests {
             }
         });
         assert_eq!(found.len(), 50_000);
+        assert_eq!(problems(&lines.concat(), |_| ()).len(), 50_000, "all of them unknown");
     }
 
     #[test]
@@ -268,6 +297,14 @@ mod tests {
             found,
             ["line 2: names.z: must be a string, got 1", "line 3: names.\"a b\": must be a string, got 2"]
         );
+    }
+
+    #[test]
+    fn a_table_where_several_may_stand_is_told_how() {
+        let found = problems("[rules]\na = 1\n", |root| {
+            root.tables("rules", |rule| rule.need("a", Value::integer));
+        });
+        assert_eq!(found, ["line 1: rules: must be an array of tables, each [[rules]], got [rules]"]);
     }
 
     #[test]

@@ -6,11 +6,8 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Notes, Table};
+use super::{Notes, Table, cut};
 use crate::units;
-
-/// How much of a value a message shows.
-const SHOWN: usize = 60;
 
 /// A value, with the key that it belongs to.
 #[derive(Debug)]
@@ -24,6 +21,10 @@ pub(crate) struct Value<'d> {
 impl<'d> Value<'d> {
     pub(super) fn new(key: String, value: &'d Spanned<DeValue<'d>>, notes: &'d Notes<'d>) -> Self {
         Self { key, value, notes }
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
     }
 
     /// Notes that it breaks a rule.
@@ -108,10 +109,6 @@ impl<'d> Value<'d> {
     /// How it stands in the file, cut short.
     pub(crate) fn shown(&self) -> String {
         let text = self.notes.text.get(self.value.span()).unwrap_or_default();
-        let line = text.lines().next().unwrap_or_default();
-        match line.char_indices().nth(SHOWN) {
-            Some((end, _)) => format!("{}...", &line[..end]),
-            None => line.to_owned(),
-        }
+        cut(text.lines().next().unwrap_or_default())
     }
 }

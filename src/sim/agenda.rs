@@ -75,8 +75,12 @@ impl Agenda {
         self.steps.pop().map(|(_, step)| step)
     }
 
-    pub(super) fn add_timeout(&mut self, at_ns: u64, key: Key) {
+    pub(super) fn add_timeout(&mut self, at_ns: u64, key: Key, requests: &Requests) {
         self.timeouts.push_back((at_ns, key));
+        // Those answered behind one that waits on.
+        if self.timeouts.len() > 2 * requests.len() + 64 {
+            self.timeouts.retain(|(_, key)| requests.has(*key));
+        }
     }
 
     pub(super) fn timeout_ns(&mut self, requests: &Requests) -> u64 {
@@ -106,5 +110,34 @@ impl Agenda {
 
     pub(super) fn retry(&mut self) -> Option<Attempt> {
         self.retries.pop().map(|Reverse(retry)| retry.attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::door::Holding;
+    use super::super::requests::{Place, Request};
+    use super::super::{Arrivals, Service};
+    use super::*;
+
+    /// However long the first one waits.
+    #[test]
+    fn answered_requests_leave_the_memory() {
+        let hour = std::time::Duration::from_secs(3600);
+        let scenario = Scenario::new("", Arrivals::poisson(1.0, hour), Service::shared(1.0, 0.0, 0.0));
+        let (mut agenda, mut requests) = (Agenda::new(&scenario), Requests::default());
+        let attempt = Attempt { class: 0, tries: 0, size: 1.0 };
+        let place = Place::Service;
+        let request = Request { attempt, holding: Holding::Nothing, since_ns: 0, place, awaited: true };
+        let first = requests.insert(request).unwrap();
+        agenda.add_timeout(1_000_000, first, &requests);
+        for n in 1..10_000 {
+            let key = requests.insert(request).unwrap();
+            agenda.add_timeout(1_000_000 + n, key, &requests);
+            requests.remove(key);
+            assert!(agenda.timeouts.len() <= 2 + 2 + 64, "{n}: {}", agenda.timeouts.len());
+        }
+        assert_eq!((agenda.timeout_ns(&requests), agenda.timeout()), (1_000_000, Some(first)));
+        assert_eq!(agenda.timeout_ns(&requests), u64::MAX);
     }
 }

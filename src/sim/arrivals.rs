@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::rules::{self, LONGEST, Of, ScenarioError, not_negative, positive, share};
+use super::rules::{self, Of, ScenarioError, not_negative, positive, share};
 use super::written;
 use crate::ask::Weight;
 use crate::priority::Priority;
@@ -120,7 +120,8 @@ impl Arrivals {
         Self { schedule: Schedule::Trace(trace), mix: vec![Class::default()] }
     }
 
-    /// How long the schedule is.
+    /// How long the schedule is. A trace is a nanosecond longer than it takes until its last arrival, who comes, too;
+    /// no time at all where all of them come at once.
     #[must_use]
     pub fn length(&self) -> Duration {
         match &self.schedule {
@@ -129,7 +130,10 @@ impl Arrivals {
             }
             Schedule::Trace(trace) => {
                 let last = trace.times.last().copied().unwrap_or_default() / trace.speed;
-                Duration::try_from_secs_f64(last).unwrap_or(LONGEST)
+                match as_nanos(last) {
+                    0 => Duration::ZERO,
+                    last_ns => Duration::from_nanos(last_ns.saturating_add(1)),
+                }
             }
         }
     }
@@ -177,6 +181,12 @@ impl Arrivals {
         }
         Ok(())
     }
+}
+
+/// The moment of a run, in nanoseconds.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+pub(super) fn as_nanos(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
 }
 
 fn few(parts: usize) -> Result<(), String> {

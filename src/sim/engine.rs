@@ -26,8 +26,8 @@ use crate::priority::Priority;
 /// The most requests inside, or about to come again: some hundred megabytes.
 const MOST_INSIDE: usize = 4_000_000;
 
-/// A run is taken in so many steps: between two it can be ended.
-const STEPS: u64 = 2_000;
+/// So much happens between two questions whether to go on: some hundredths of a second.
+const AT_ONCE: u64 = 100_000;
 
 pub(super) fn run(
     scenario: &Scenario,
@@ -36,13 +36,11 @@ pub(super) fn run(
 ) -> Result<Option<Report>, ScenarioError> {
     let mut engine = Engine::new(scenario, seed)?;
     let end_ns = nanos(scenario.duration);
-    for step in 1..STEPS {
-        engine.until(end_ns / STEPS * step)?;
+    while !engine.until(end_ns, AT_ONCE)? {
         if !go_on() {
             return Ok(None);
         }
     }
-    engine.until(end_ns)?;
     Ok(Some(engine.report(seed)))
 }
 
@@ -108,13 +106,14 @@ impl<'s> Engine<'s> {
         self.door.gate()
     }
 
-    /// All that happens up to a moment, at most the end of the scenario's time, which is passed only once.
-    pub(super) fn until(&mut self, until_ns: u64) -> Result<(), ScenarioError> {
+    /// What happens up to a moment, but for what comes after `most` of it: whether that was all. The moment is
+    /// at most the end of the scenario's time, which is passed only once.
+    pub(super) fn until(&mut self, until_ns: u64, most: u64) -> Result<bool, ScenarioError> {
         let end_ns = nanos(self.scenario.duration);
-        loop {
+        for _ in 0..most {
             let (at_ns, next) = self.next();
             if at_ns > until_ns {
-                return Ok(());
+                return Ok(true);
             }
             self.now_ns = at_ns;
             self.door.set_clock(at_ns);
@@ -125,7 +124,7 @@ impl<'s> Engine<'s> {
                     let limit = self.door.gate().map(crate::Gate::limit);
                     self.recorder.end_interval(at_ns, limit);
                     if at_ns >= end_ns {
-                        return Ok(());
+                        return Ok(true);
                     }
                 }
                 Next::Step => self.step(),
@@ -140,6 +139,7 @@ impl<'s> Engine<'s> {
                 Next::Arrival => self.arrive()?,
             }
         }
+        Ok(false)
     }
 
     fn next(&mut self) -> (u64, Next) {
@@ -223,7 +223,7 @@ impl<'s> Engine<'s> {
             _ => return Err(self.too_many("inside")),
         };
         if let Some(timeout) = self.scenario.clients.timeout {
-            self.agenda.add_timeout(self.now_ns.saturating_add(nanos(timeout)), key);
+            self.agenda.add_timeout(self.now_ns.saturating_add(nanos(timeout)), key, &self.requests);
         }
         self.service.enter(self.now_ns, key, attempt.size, &mut self.requests);
         Ok(())
@@ -319,7 +319,8 @@ impl<'s> Engine<'s> {
             return Ok(());
         };
         let at_ns = self.now_ns.saturating_add(pause_ns);
-        if retries.until.is_some_and(|until| at_ns >= nanos(until)) {
+        let end = self.scenario.duration;
+        if at_ns >= nanos(retries.until.map_or(end, |until| until.min(end))) {
             return Ok(());
         }
         if self.agenda.retries() >= MOST_INSIDE {

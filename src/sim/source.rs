@@ -3,7 +3,7 @@
 use rand_distr::{Distribution, Exp1, Open01};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::arrivals::{Class, Schedule, Stage};
+use super::arrivals::{Class, Schedule, Stage, as_nanos};
 
 /// The arrivals of a run, one after the other.
 #[derive(Debug)]
@@ -49,8 +49,7 @@ impl<'s> Source<'s> {
                 }
             },
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
-        Some((seconds * 1e9) as u64)
+        Some(as_nanos(seconds))
     }
 }
 

@@ -14,6 +14,9 @@ use crate::names::config_error_text;
 /// How much more exact an oracle's runs are than what has to be noticed, which is a share that is 5 % off.
 const AIM: f64 = 0.0125;
 
+/// The most arrivals that they may take, which is half a minute to a minute.
+const MOST: u64 = 240_000_000;
+
 /// Runs the scenario that `text` is, the content of the file called `file`, and returns its report as JSON.
 /// A trace is read from where the scenario says, relative to `file`. ConfigError with a line for each fault.
 #[pyfunction]
@@ -30,7 +33,7 @@ pub(crate) fn simulate(py: Python<'_>, text: &str, file: &str, seed: u64) -> PyR
 
 fn read_beside(file: &str, name: &str) -> Result<String, String> {
     let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
-    std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// A gate in front of what does not slow down, by theory and by simulation: their shares shed as JSON, and a
@@ -101,7 +104,7 @@ fn compare(
 ) -> PyResult<(String, Option<String>)> {
     let refused = |error: OracleError| config_error_text(py, &error.to_string());
     let (oracle, service) = (oracle.map_err(refused)?, service.parse().map_err(refused)?);
-    let effort = Effort { aim: AIM, entry, ..Effort::default() };
+    let effort = Effort { aim: AIM, most: MOST, entry };
     let mut signals = Signals::new();
     let found = py.detach(|| oracle.simulate(service, seed, &effort, &mut || signals.look()));
     let found = signals.raised(found.map_err(refused)?)?;

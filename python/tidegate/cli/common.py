@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import signal
 import sys
@@ -15,24 +16,59 @@ from typing import TextIO
 
 @contextmanager
 def target(name: str | None, parser: argparse.ArgumentParser) -> Generator[TextIO | None]:
-    """Where a file goes, opened before the run, so that a bad path costs no minutes."""
+    """Where a file goes, tried before the run, so that a bad path costs no minutes.
+
+    It is written after the run: one that comes to nothing leaves what was there before.
+    """
     if name is None:
         yield None
-    elif name == "-":
-        yield sys.stdout
-    else:
-        try:
-            file = Path(name).open("w", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            parser.error(f"cannot write {name}: {error.strerror}")
-        with file:
-            yield file
+        return
+    path = None if name == "-" else Path(name)
+    with _writing(name, parser):
+        new = path is not None and not path.exists()
+        if path is not None:
+            path.open("a").close()
+    text = io.StringIO()
+    try:
+        yield text
+    finally:
+        if path is not None and new and text.tell() == 0:
+            path.unlink(missing_ok=True)
+    if text.tell() == 0:
+        return
+    with _writing(name, parser):
+        if path is not None:
+            path.write_text(text.getvalue(), encoding="utf-8")
+        else:
+            sys.stdout.write(text.getvalue())
+            sys.stdout.flush()
 
 
-def refuse_one_file(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """End with a usage error where figures and page would go to the same place."""
-    if args.html is not None and args.html == args.json:
+@contextmanager
+def _writing(name: str, parser: argparse.ArgumentParser) -> Generator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # whoever reads it has enough: no fault
+        raise
+    except OSError as error:
+        parser.error(f"cannot write {'standard output' if name == '-' else name}: {error.strerror}")
+
+
+def refuse_one_file(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, source: str | Path | None = None
+) -> None:
+    """End with a usage error where figures and page would go to the same place, or to what is read."""
+    if _same(args.html, args.json):
         parser.error("--json and --html need different files")
+    for option, name in (("--json", args.json), ("--html", args.html)):
+        if name != "-" and _same(name, source):
+            parser.error(f"{option} {name} would overwrite what is read")
+
+
+def _same(one: str | Path | None, other: str | Path | None) -> bool:
+    if one is None or other is None:
+        return False
+    return Path(one).resolve() == Path(other).resolve()
 
 
 def write_json(file: TextIO, figures: object) -> None:

@@ -130,8 +130,8 @@ def _say(found: dict[str, Any]) -> None:
         else [("all", found["expected"], found["simulated"], found["stderr"])]
     )
     for name, expected, simulated, error in rows:
-        off = f"{(simulated - expected) / error:+.1f} standard errors of {error:.6f}"
-        print(f"{name}: {simulated:.6f} shed, {expected:.6f} expected: {off}")
+        off = f"{(simulated - expected) / error:+.1f} standard errors of {error:.2g}"
+        print(f"{name}: {simulated:.6g} shed, {expected:.6g} expected: {off}")
     print(f"{found['n']} arrivals")
 
 

@@ -80,7 +80,7 @@ def _refuse_what_does_not_go_together(args: argparse.Namespace, parser: argparse
         parser.error(f"{' and '.join(asked)} do not go together")
     if args.scenarios is not None and args.like is None:
         parser.error("--scenarios goes with --like")
-    refuse_one_file(args, parser)
+    refuse_one_file(args, parser, args.like or args.scenario)
     oracle.refuse_what_does_not_go_together(args, parser)
 
 
@@ -97,7 +97,7 @@ def _scenario(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     name = "standard input" if args.scenario == "-" else args.scenario
     try:
-        text = sys.stdin.read() if args.scenario == "-" else Path(args.scenario).read_text(encoding="utf-8")
+        text = _standard_input() if args.scenario == "-" else Path(args.scenario).read_text(encoding="utf-8")
     except OSError as error:
         print(f"tidegate simulate: cannot read {name}: {error.strerror}", file=sys.stderr)
         return 1
@@ -120,6 +120,12 @@ def _scenario(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             html_file.write(_page(partial(html.as_page, report, verdict), command))
     show.show(Console(stderr="-" in (args.json, args.html)), report, verdict)
     return 0
+
+
+def _standard_input() -> str:
+    """As the file that it stands for would be read, whatever the locale."""
+    with open(0, encoding="utf-8", closefd=False) as file:
+        return file.read()
 
 
 def _page(page: Callable[[Origin], Page], command: list[str]) -> str:

@@ -29,7 +29,7 @@ def as_page(report: Report, verdict: Verdict, origin: Origin) -> Page:
         tone=verdict.tone,
         verdict=verdict.sentence,
         lead="A simulation in virtual time, in which requests meet the gate that ships. With the same seed "
-        "it comes out the same everywhere.",
+        "it comes out the same.",
         sections=[_over_time(report), _whole(report)],
         parameters=list(_parameters(report)),
         origin=origin,

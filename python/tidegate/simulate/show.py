@@ -55,9 +55,9 @@ def _totals(report: Report) -> Table:
 def _counts(tally: Tally, latency: Latency, *, would: bool) -> Iterator[str]:
     for count in (tally["offered"], tally["good"], tally["late"]):
         yield str(count)
-    yield hundredfold(tally["error_rate"])
+    yield _percent(tally["error_rate"])
     yield str(tally["shed"])
-    yield hundredfold(tally["shed_share"])
+    yield _percent(tally["shed_share"])
     yield duration(latency["p50_s"])
     yield duration(latency["p99_s"])
     if would:
@@ -78,13 +78,12 @@ def _cells(row: Row, unit_s: float, per_s: float) -> Iterator[str]:
     yield f"{row.start_s / unit_s:g}"
     yield number(row.per(row.offered, per_s))
     yield number(row.per(row.good, per_s))
-    yield hundredfold(row.error_rate)
+    yield _percent(row.error_rate)
     yield number(row.per(row.shed, per_s))
     yield number(row.in_flight) + (f" of {row.limit}" if row.limit is not None else "")
     yield duration(row.p50_s)
     yield duration(row.p99_s)
 
 
-def hundredfold(share: float | None) -> str:
-    """A share in percent."""
+def _percent(share: float | None) -> str:
     return NOTHING if share is None else percent(share * 100)

@@ -84,7 +84,8 @@ impl<'s> Driver<'s> {
                 return false;
             }
             self.now = (self.now + self.slice).min(end);
-            self.engine.until(nanos(Duration::from_secs_f64(self.now * self.unit))).expect(IN_RANGE);
+            let now_ns = nanos(Duration::from_secs_f64(self.now * self.unit));
+            self.engine.until(now_ns, u64::MAX).expect(IN_RANGE);
         }
         true
     }

@@ -74,10 +74,16 @@ pub(super) fn read(
     };
     let key = ["stages", "trace", "mix"].into_iter().find(|key| broken.key == format!("arrivals.{key}"));
     match key.and_then(|key| table.value(key)) {
+        // What is no table was refused, and is missing in the list for that.
+        Some(value) if !all_tables(&value) => {}
         Some(value) => value.refuse(broken.message),
         None => table.refuse(broken),
     }
     None
+}
+
+fn all_tables(list: &Value<'_>) -> bool {
+    list.string().is_ok() || list.array().is_ok_and(|entries| entries.iter().all(Value::is_table))
 }
 
 fn stage(table: &Table<'_>) -> Stage {

@@ -88,19 +88,24 @@ fn need<'d, T>(
 
 /// What only all of it together says, each at the key that is likely to be changed for it.
 fn check_whole(root: &Table<'_>, scenario: &Scenario) {
-    let check = |keys: [&'static str; 2], result: Result<(), String>| {
+    let check = |keys: &[&'static str], result: Result<(), String>| {
         let Err(message) = result else {
             return;
         };
-        match keys.into_iter().find_map(|key| root.value(key)) {
+        match keys.iter().find_map(|key| root.value(key)) {
             Some(value) => value.refuse(message),
             None => root.refuse(message),
         }
     };
-    check(["duration", "arrivals"], rules::some_time(scenario.duration).map(drop));
-    check(["interval", "duration"], scenario.check_intervals());
-    check(["duration", "arrivals"], scenario.check_events());
-    check(["bare_entries", "arrivals"], scenario.check_bare_entries());
+    if scenario.duration.is_zero() {
+        let message = "all come at once: say how long it runs at the top, as in duration = \"30min\"";
+        check(&["arrivals"], Err(message.to_owned()));
+        return;
+    }
+    check(&["duration", "arrivals"], rules::some_time(scenario.duration).map(drop));
+    check(&["interval", "duration", "arrivals"], scenario.check_intervals());
+    check(&["duration", "arrivals"], scenario.check_events());
+    check(&["bare_entries", "arrivals"], scenario.check_bare_entries());
 }
 
 /// A value by a rule for numbers.

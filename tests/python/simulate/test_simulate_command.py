@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -114,6 +116,27 @@ def test_standard_input(small: str) -> None:
     assert run.stdout == there.stdout
 
 
+@pytest.mark.parametrize("options", [[], ["-X", "utf8=0"]])
+def test_standard_input_is_utf_8_whatever_the_locale(options: list[str]) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, *options, *COMMAND[1:], "-", "--json", "-"]
+
+    def run(text: bytes) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(command, input=text, capture_output=True, env=environment, check=False)
+
+    found = run(SMALL.replace("Small", "Sm\N{LATIN SMALL LETTER A WITH DIAERESIS}ll").encode())
+    assert found.returncode == 0, found.stderr
+    assert (
+        json.loads(found.stdout)["scenario"]["title"]
+        == "Sm\N{LATIN SMALL LETTER A WITH DIAERESIS}ll & simple"
+    )
+    found = run(b"title = '\xff'")
+    assert found.returncode == 1
+    assert found.stderr.startswith(
+        b"tidegate simulate: standard input is not UTF-8: invalid start byte at byte 9"
+    )
+
+
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)
 def test_the_examples_run(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
@@ -160,6 +183,67 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
     assert main(["simulate", str(tmp_path / "latin.toml")]) == 1
     assert "is not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_what_comes_to_nothing_leaves_the_files_alone(
+    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, kept, new = tmp_path / "bad.toml", tmp_path / "kept", tmp_path / "new"
+    bad.write_text("x = 1", encoding="utf-8")
+    kept.write_text("of last time", encoding="utf-8")
+    assert main(["simulate", str(bad), option, str(kept)]) == 1
+    assert main(["simulate", str(bad), option, str(new)]) == 1
+    assert kept.read_text(encoding="utf-8") == "of last time" and not new.exists()
+    # A run that comes to something writes all of it, however much was there.
+    kept.write_text("x" * 1_000_000, encoding="utf-8")
+    for file in (kept, new):
+        assert main(["simulate", small, option, str(file)]) == 0
+    assert "xxx" not in kept.read_text(encoding="utf-8")
+    assert 10_000 < kept.stat().st_size < 1_000_000
+    assert abs(kept.stat().st_size - new.stat().st_size) < 100  # the page has its time
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_no_file_is_written_over_what_is_read(
+    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (small, str(tmp_path / "." / ".." / tmp_path.name / "small.toml")):
+        assert main(["simulate", small, option, name]) == 2
+        assert f"{option} {name} would overwrite what is read" in capsys.readouterr().err
+        assert main(["simulate", "--like", small, option, name]) == 2
+    assert Path(small).read_text(encoding="utf-8") == SMALL
+
+
+@pytest.mark.parametrize("arguments", [["--json", "/dev/full"], ["--html", "/dev/full"], ["--json", "-"]])
+def test_a_full_disk_is_said(arguments: list[str], small: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        run = subprocess.run(
+            [*COMMAND, small, *arguments],
+            stdout=full if arguments[-1] == "-" else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 2
+    where = "standard output" if arguments[-1] == "-" else "/dev/full"
+    assert (
+        run.stderr.splitlines()[-1]
+        == f"tidegate simulate: error: cannot write {where}: No space left on device"
+    )
+
+
+def test_who_has_read_enough_may_leave(small: str) -> None:
+    command = shlex.join([*COMMAND, small, "--json", "-"])
+    run = subprocess.run(
+        ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (141, "")
 
 
 ERLANG = ["--oracle", "erlang-b", "--limit", "5", "--offered", "3"]
@@ -250,6 +334,9 @@ def test_an_oracle_says_what_is_expected(arguments: list[str], capsys: pytest.Ca
 
 
 def test_erlang_b_in_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--oracle", "erlang-b", "--limit", "9", "--offered", "0.01"]) == 0
+    # However small they are.
+    assert "shed, 2.72831e-24 expected" in capsys.readouterr().out
     assert main(["simulate", *ERLANG, "--service", "hyperexponential"]) == 0
     out = capsys.readouterr().out
     assert re.match(

@@ -55,6 +55,7 @@ time = "500ms"
 fn faults(text: &str) -> Vec<String> {
     let load = |name: &str| match name {
         "good.csv" => Ok("seconds\n0\n0.5\n90\n".to_owned()),
+        "one.csv" => Ok("7\n7\n".to_owned()),
         "bad.csv" => Ok("seconds\n0\nsoon\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
@@ -294,4 +295,31 @@ fn a_run_that_outgrows_the_memory_ends() {
     let text = "duration = '10min'\n[arrivals]\nrate = '100000/s'\n[service]\nkind = 'servers'\nservers = 1\ntime = '1h'\n";
     let refused = Scenario::from_toml("f.toml", text).unwrap().run(1).unwrap_err().to_string();
     assert!(refused.contains("a run has at most 4000000 requests inside, got more after"), "{refused}");
+}
+
+/// What is no table is missing in its list, which is no second fault.
+#[test]
+fn a_list_has_the_fault_that_is_in_it_and_no_other() {
+    let service = "[service]\nkind = 'servers'\ntime = '1s'\n";
+    for (arrivals, expected) in [
+        ("stages = [1]", "line 2: arrivals.stages[1]: must be a table, got 1"),
+        (
+            "stages = {}",
+            "line 2: arrivals.stages: must be an array of tables, each [[arrivals.stages]], got {}",
+        ),
+        (
+            "trace = 'one.csv'",
+            "line 1: arrivals: all come at once: say how long it runs at the top, as in duration = \"30min\"",
+        ),
+        ("ramp = 'article'\nmix = [2]", "line 3: arrivals.mix[1]: must be a table, got 2"),
+        (
+            "ramp = 'article'\n[arrivals.mix]\nshare = 1",
+            "line 3: arrivals.mix: must be an array of tables, each [[arrivals.mix]], got [arrivals.mix]",
+        ),
+    ] {
+        assert_eq!(faults(&format!("[arrivals]\n{arrivals}\n{service}")), [expected]);
+    }
+    let long = faults(&format!("[arrivals]\nstages = [{{ rate = '1/h', for = '9000h' }}]\n{service}"));
+    assert_eq!(long.len(), 1);
+    assert!(long[0].starts_with("line 1: arrivals: a series has at most 100000 intervals"), "{long:?}");
 }

@@ -210,3 +210,69 @@ fn nobody_comes_in_a_pause() {
         assert!((*count as f64 - expected).abs() <= 4.0 * f64::sqrt(expected), "{counts:?}");
     }
 }
+
+#[test]
+fn the_last_of_a_trace_comes_too() {
+    let service = Service::servers(None, seconds(0.5));
+    for times in [&[7.0][..], &[0.0, 1.0, 2.0, 2.0], &[0.1, 0.2, 0.3, 1e9 / 3.0]] {
+        for speed in [1.0, 3.0, 0.7] {
+            let mut arrivals = Arrivals::trace(times);
+            if let Schedule::Trace(trace) = &mut arrivals.schedule {
+                trace.speed = speed;
+            }
+            let mut scenario = Scenario::new("to the end", arrivals, service.clone());
+            scenario.interval = Duration::from_secs(1_000_000);
+            let report = scenario.run(1).unwrap();
+            assert_eq!(report.totals.offered, times.len() as u64, "{times:?} at {speed}");
+        }
+    }
+}
+
+#[test]
+fn whoever_would_come_again_after_the_end_is_forgotten() {
+    // More than there is room for.
+    let (second, hour) = (seconds(1.0), seconds(3600.0));
+    let arrivals = Arrivals::stages([(4_100_000.0, second), (0.0, second)]);
+    let mut scenario = Scenario::new("never again", arrivals, Service::servers(None, second));
+    scenario.gate = Some(Gate::builder("db", 0));
+    let retries = Retries {
+        most: 1,
+        after: hour,
+        backoff: 1.0,
+        jitter: 0.0,
+        on_timeout: false,
+        on_shed: true,
+        until: None,
+    };
+    scenario.clients.retries = Some(retries);
+    let totals = scenario.run(1).unwrap().totals;
+    assert!(totals.offered > 4_050_000 && totals.retries() == 0, "{totals:?}");
+    // Up to the end they come, whatever `until` says.
+    for (after, until, retried) in
+        [(1.9, None, true), (1.9, Some(1.5), false), (1.9, Some(9.0), true), (2.1, Some(9.0), false)]
+    {
+        let mut few = Scenario::new("again", Arrivals::stages([(1000.0, second)]), scenario.service.clone());
+        few.duration = seconds(2.0);
+        few.gate = scenario.gate.clone();
+        let until = until.map(seconds);
+        few.clients.retries = Some(Retries { after: seconds(after), until, ..retries });
+        let totals = few.run(1).unwrap().totals;
+        assert_eq!(totals.retries() > 0, retried, "{after}, {until:?}: {totals:?}");
+    }
+}
+
+#[test]
+fn a_burst_can_be_ended_as_well() {
+    // Nearly all that happens does so in a millionth of the time.
+    let arrivals = Arrivals::stages([(1e6, seconds(1.0)), (0.0, seconds(1e6))]);
+    let mut scenario = Scenario::new("a burst", arrivals, Service::servers(None, seconds(0.1)));
+    scenario.interval = seconds(1e6);
+    let mut asked = 0_u64;
+    let mut go_on = || {
+        asked += 1;
+        true
+    };
+    let events = scenario.run_while(1, &mut go_on).unwrap().unwrap().events;
+    assert!(events > 1_900_000 && asked >= events / 200_000, "{events} events, asked {asked} times");
+    assert!(scenario.run_while(1, &mut || false).unwrap().is_none());
+}
