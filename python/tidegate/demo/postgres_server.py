@@ -21,11 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, Self
 
 _START_SECONDS = 30.0
+_REMOVALS = 100
 _CONNECTIONS = 200
 _USER = "postgres"
 
@@ -82,8 +84,11 @@ class PostgresServer:
             raise PostgresError('PostgreSQL is missing: pip install "tidegate[demo]"')
         self._settings = {**_SETTINGS, **settings}
         self._user = _unprivileged()
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._keepers: list[subprocess.Popen[bytes]] = []  # one, while it runs
         self._folder = Path(tempfile.mkdtemp(prefix="tidegate-postgres-"))
+        # An interrupt may strike between the end of this and the block that would close it, or while it is
+        # closed: then it ends with the object, or with the program.
+        self._end = weakref.finalize(self, _end, self._keepers, self._folder, os.getpid())
         try:
             self._prepare(binaries)
             self.port = _free_port()
@@ -110,7 +115,7 @@ class PostgresServer:
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
         with (self._folder / "log").open("ab") as log:
-            self._keeper = subprocess.Popen(  # noqa: S603 - our own command
+            keeper = subprocess.Popen(  # noqa: S603 - our own command
                 ["/bin/sh", "-c", _KEEPER, "sh", *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -122,20 +127,16 @@ class PostgresServer:
                 group=self._user.group,
                 extra_groups=self._user.extra_groups,
             )
-        self._until_it_answers()
+        self._keepers.append(keeper)
+        self._until_it_answers(keeper)
 
     def stop(self) -> None:
         """Stop it at once, without a word to its clients. The data stays until `close`."""
-        if self._keeper is None:
-            return
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.close()
-        self._keeper.wait()
-        self._keeper = None
+        _stop(self._keepers)
 
     def kill(self) -> None:
         """SIGKILL to the server and to all of its processes: what a power cut looks like to a client."""
-        if self._keeper is None:
+        if not self._keepers:
             return
         # Not to the shell, which buries the server: a dead process that nobody waited for keeps its locks.
         for pid in self._processes():
@@ -148,8 +149,7 @@ class PostgresServer:
 
     def close(self) -> None:
         """Stop it and remove everything."""
-        self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -205,13 +205,12 @@ class PostgresServer:
         if made.returncode != 0:
             raise PostgresError(f"initdb failed:\n{made.stderr.decode(errors='replace')}")
 
-    def _until_it_answers(self) -> None:
+    def _until_it_answers(self, keeper: subprocess.Popen[bytes]) -> None:
         """A connection is accepted once ``postmaster.pid`` says so in its eighth line."""
-        assert self._keeper is not None
         status = self._data / "postmaster.pid"
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
-            if self._keeper.poll() is not None:
+            if keeper.poll() is not None:
                 self.stop()
                 raise PostgresError(f"the server ended at once:\n{self.log}")
             try:
@@ -238,6 +237,31 @@ class PostgresServer:
             if parent == server:
                 children.append(stat.parent.name)
         return [int(pid) for pid in (server, *children)]
+
+
+def _stop(keepers: list[subprocess.Popen[bytes]]) -> None:
+    for keeper in keepers:
+        assert keeper.stdin is not None
+        keeper.stdin.close()
+        keeper.wait()
+    keepers.clear()
+
+
+def _end(keepers: list[subprocess.Popen[bytes]], folder: Path, owner: int) -> None:
+    """Stop it and remove everything. A fork's child leaves that to its parent."""
+    if os.getpid() == owner:
+        _stop(keepers)
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder in which the last of a server may still be writing."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.01)
+    shutil.rmtree(folder)  # says why not
 
 
 class _User(NamedTuple):

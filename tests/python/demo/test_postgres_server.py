@@ -1,12 +1,15 @@
 """Our launcher of a real PostgreSQL: it starts, ends with whoever started it, and leaves nothing behind."""
 
+import gc
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tidegate.demo import postgres_server
 from tidegate.demo.postgres_server import PostgresError, PostgresServer, installed
 
 psycopg = pytest.importorskip("psycopg")
@@ -58,6 +61,40 @@ def test_nothing_is_left_behind() -> None:
         assert folder.is_dir()
     assert not folder.exists()
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_one_that_nobody_closes_is_gone_too() -> None:
+    """An interrupt can strike between its start and the block that would close it."""
+    server = PostgresServer()
+    folder = Path(str(ask(server, "SHOW data_directory"))).parent
+    child = os.fork()
+    if child == 0:
+        server._end()  # as at the end of a program: not the child's to remove
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert folder.is_dir()
+    del server
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_what_is_written_while_it_is_removed_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last process of a server may still write when its folder is removed."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    removals = [0, 0, 1]
+    remove = shutil.rmtree
+
+    def removed_late(path: Path, ignore_errors: bool = False) -> None:
+        if removals.pop(0):
+            remove(path, ignore_errors)
+
+    monkeypatch.setattr(postgres_server.shutil, "rmtree", removed_late)
+    postgres_server._remove(folder)
+    assert not folder.exists()
+    assert not removals
 
 
 def test_a_setting_that_postgresql_refuses_is_shown() -> None:
