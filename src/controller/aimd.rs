@@ -8,8 +8,8 @@
 //! does so at each sample; the bounds are the caller's, where the original's are 20 and 200; a window counts as
 //! one over the timeout when its mean is.
 
-use super::published::{self, WINDOW_NS};
-use super::{Bounds, Cause, Controller, Decision, Window};
+use super::Bounds;
+use super::published::{Rule, Sample};
 
 const BACKOFF: f64 = 0.9;
 /// In seconds.
@@ -30,28 +30,25 @@ impl Aimd {
     }
 }
 
-impl Controller for Aimd {
-    fn begin(&self) -> Decision {
-        Decision { limit: self.limit, cause: Cause::Hold, look_after_ns: WINDOW_NS }
+impl Rule for Aimd {
+    fn limit(&self) -> u32 {
+        self.limit
     }
 
-    fn look(&mut self, window: &Window) -> Decision {
-        let before = self.limit;
-        if let Some(sample) = published::sample(window) {
-            let limit = f64::from(before);
-            if sample.dropped || sample.latency > TIMEOUT {
-                self.limit = self.bounds.whole(limit * BACKOFF);
-            } else if sample.in_flight * 2.0 >= limit {
-                self.limit = self.bounds.whole(limit + 1.0);
-            }
+    fn step(&mut self, sample: Sample) {
+        let limit = f64::from(self.limit);
+        if sample.dropped || sample.latency > TIMEOUT {
+            self.limit = self.bounds.whole(limit * BACKOFF);
+        } else if sample.in_flight * 2.0 >= limit {
+            self.limit = self.bounds.whole(limit + 1.0);
         }
-        Decision { cause: Cause::of(before, self.limit), ..self.begin() }
     }
 }
 
 #[cfg(all(test, not(tidegate_loom)))]
 mod tests {
     use super::*;
+    use crate::controller::Controller;
     use crate::controller::published::full;
 
     #[test]

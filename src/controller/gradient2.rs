@@ -12,8 +12,8 @@
 //!
 //! Differences from the original: the bounds are the caller's, where the original's are 20 and 200.
 
-use super::published::{self, WINDOW_NS};
-use super::{Bounds, Cause, Controller, Decision, Window};
+use super::Bounds;
+use super::published::{Rule, Sample};
 
 const SMOOTHING: f64 = 0.2;
 const QUEUE: f64 = 4.0;
@@ -50,34 +50,30 @@ impl Gradient2 {
     }
 }
 
-impl Controller for Gradient2 {
-    fn begin(&self) -> Decision {
-        Decision { limit: self.bounds.whole(self.limit), cause: Cause::Hold, look_after_ns: WINDOW_NS }
+impl Rule for Gradient2 {
+    fn limit(&self) -> u32 {
+        self.bounds.whole(self.limit)
     }
 
-    fn look(&mut self, window: &Window) -> Decision {
-        let before = self.begin().limit;
-        if let Some(sample) = published::sample(window) {
-            let short = sample.latency;
-            self.remember(short);
-            let long = self.long;
-            if long / short > 2.0 {
-                self.long *= 0.95;
-            }
-            if sample.in_flight >= self.limit / 2.0 {
-                let gradient = (TOLERANCE * long / short).clamp(0.5, 1.0);
-                let next = self.limit * gradient + QUEUE;
-                self.limit = self.bounds.clamp(self.limit * (1.0 - SMOOTHING) + next * SMOOTHING);
-            }
+    fn step(&mut self, sample: Sample) {
+        let short = sample.latency;
+        self.remember(short);
+        let long = self.long;
+        if long / short > 2.0 {
+            self.long *= 0.95;
         }
-        let after = self.begin();
-        Decision { cause: Cause::of(before, after.limit), ..after }
+        if sample.in_flight >= self.limit / 2.0 {
+            let gradient = (TOLERANCE * long / short).clamp(0.5, 1.0);
+            let next = self.limit * gradient + QUEUE;
+            self.limit = self.bounds.clamp(self.limit * (1.0 - SMOOTHING) + next * SMOOTHING);
+        }
     }
 }
 
 #[cfg(all(test, not(tidegate_loom)))]
 mod tests {
     use super::*;
+    use crate::controller::Controller;
     use crate::controller::published::full;
 
     #[test]

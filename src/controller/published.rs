@@ -9,10 +9,10 @@
 //! runs Gradient2 behind it. Here all three are behind it: one step a second, not one a sample, which is
 //! gentler in both directions.
 
-use super::Window;
+use super::{Cause, Controller, Decision, Window};
 
 /// How long a window is.
-pub(super) const WINDOW_NS: u64 = 1_000_000_000;
+const WINDOW_NS: u64 = 1_000_000_000;
 /// Fewer samples say nothing.
 const SAMPLES: u64 = 10;
 /// What is quicker is not looked at, in seconds.
@@ -29,8 +29,31 @@ pub(super) struct Sample {
     pub(super) dropped: bool,
 }
 
+/// A published rule, one step a window.
+pub(super) trait Rule {
+    /// The limit in whole permits.
+    fn limit(&self) -> u32;
+
+    /// What a window says of it.
+    fn step(&mut self, sample: Sample);
+}
+
+impl<R: Rule> Controller for R {
+    fn begin(&self) -> Decision {
+        Decision { limit: self.limit(), cause: Cause::Hold, look_after_ns: WINDOW_NS }
+    }
+
+    fn look(&mut self, window: &Window) -> Decision {
+        let before = self.limit();
+        if let Some(sample) = sample(window) {
+            self.step(sample);
+        }
+        Decision { cause: Cause::of(before, self.limit()), ..self.begin() }
+    }
+}
+
 /// What a rule may use of `window`, if anything.
-pub(super) fn sample(window: &Window) -> Option<Sample> {
+fn sample(window: &Window) -> Option<Sample> {
     let latency = window.mean_latency();
     (window.completions >= SAMPLES && latency >= SHORTEST_LATENCY).then(|| Sample {
         latency,

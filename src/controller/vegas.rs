@@ -15,8 +15,8 @@
 //! where the original does so at each sample (so its probes are counted in windows, too); the factor 0.5 to 1 of the probe's distance comes from a fixed
 //! sequence and not from chance; the bounds are the caller's, where the original's are 1 and 1000.
 
-use super::published::{self, Sample, WINDOW_NS};
-use super::{Bounds, Cause, Controller, Decision, Window};
+use super::Bounds;
+use super::published::{Rule, Sample};
 
 const PROBE: f64 = 30.0;
 /// The fractional parts of its multiples are spread evenly: the golden ratio.
@@ -40,6 +40,12 @@ impl Vegas {
     pub fn new(bounds: Bounds) -> Self {
         let limit = f64::from(bounds.prior());
         Self { bounds, limit, shortest: 0.0, samples: 0.0, jitter: JITTER }
+    }
+}
+
+impl Rule for Vegas {
+    fn limit(&self) -> u32 {
+        self.bounds.whole(self.limit)
     }
 
     fn step(&mut self, sample: Sample) {
@@ -73,24 +79,10 @@ impl Vegas {
     }
 }
 
-impl Controller for Vegas {
-    fn begin(&self) -> Decision {
-        Decision { limit: self.bounds.whole(self.limit), cause: Cause::Hold, look_after_ns: WINDOW_NS }
-    }
-
-    fn look(&mut self, window: &Window) -> Decision {
-        let before = self.begin().limit;
-        if let Some(sample) = published::sample(window) {
-            self.step(sample);
-        }
-        let after = self.begin();
-        Decision { cause: Cause::of(before, after.limit), ..after }
-    }
-}
-
 #[cfg(all(test, not(tidegate_loom)))]
 mod tests {
     use super::*;
+    use crate::controller::Controller;
     use crate::controller::published::full;
 
     #[test]
