@@ -35,6 +35,8 @@ step "clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warn
 step "clippy, loom" env RUSTFLAGS="--cfg tidegate_loom" \
     cargo clippy --locked --quiet --lib --target-dir target/loom -- -D warnings -A clippy::unused_self
 step "rustdoc" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --workspace --no-deps
+# The workspace switches features on that whoever takes the core alone may not have.
+step "rustdoc, the core without features" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet -p tidegate --no-deps
 step "the core stands alone" core_stands_alone
 
 # Without the target's standard library this cannot be checked: `rustup target add TARGET` brings it.

@@ -279,7 +279,7 @@ impl Gate {
     }
 
     /// As [`on_drained`](Self::on_drained), without closing the gate: for whoever tells of a gate that its
-    /// [file](crate::Gates) closed, and that may be open again before it is drained.
+    /// file closed, and that may be open again before it is drained.
     #[allow(clippy::must_use_candidate)] // as above
     pub fn when_drained(&self, callback: Box<dyn FnOnce() + Send>) -> DrainId {
         self.inner.cold().drain.when_empty(callback, || self.closed() && self.inner.is_empty())
