@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::control::Control;
+use crate::controller::{Bounds, Kind};
+use crate::detector::Rule;
 use crate::error::{ConfigError, MAX_NAME_BYTES};
 use crate::gate::Gate;
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
+use crate::signal::Signal;
 
 /// Everything about a gate that can be chosen when it is built. See [`Gate::builder`].
 #[derive(Clone, Debug)]
@@ -18,6 +22,9 @@ pub struct GateBuilder {
     pub(crate) limit: u32,
     pub(crate) thresholds: Thresholds,
     pub(crate) rate: Option<Rate>,
+    pub(crate) objective: Option<Duration>,
+    pub(crate) controller: Option<(Kind, Bounds)>,
+    pub(crate) signals: Vec<(Signal, Rule)>,
     pub(crate) default_priority: Priority,
     pub(crate) enforce: bool,
     pub(crate) timing: bool,
@@ -33,6 +40,9 @@ impl GateBuilder {
             limit,
             thresholds: Thresholds::default(),
             rate: None,
+            objective: None,
+            controller: None,
+            signals: Vec::new(),
             default_priority: Priority::default(),
             enforce: true,
             timing: false,
@@ -52,6 +62,26 @@ impl GateBuilder {
     /// clock reading and a swap for each admission.
     pub fn rate(mut self, rate: impl Into<Option<Rate>>) -> Self {
         self.rate = rate.into();
+        self
+    }
+
+    /// The time within which an answer is good, for the controller and for the signals `latency` and `errors`;
+    /// `None`, the default: every success is good.
+    pub fn objective(mut self, objective: impl Into<Option<Duration>>) -> Self {
+        self.objective = objective.into();
+        self
+    }
+
+    /// Has the limit moved by a controller: it starts at the bounds' prior, which takes the place of the limit
+    /// that the builder was made with.
+    pub fn controller(mut self, kind: Kind, bounds: Bounds) -> Self {
+        self.controller = Some((kind, bounds));
+        self
+    }
+
+    /// Sheds by pressure: signals, each with the rule that says what its readings mean.
+    pub fn signals(mut self, signals: impl IntoIterator<Item = (Signal, Rule)>) -> Self {
+        self.signals = signals.into_iter().collect();
         self
     }
 

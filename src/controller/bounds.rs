@@ -13,6 +13,43 @@ pub struct Bounds {
     objective: Option<Duration>,
 }
 
+/// What is said of the bounds; the rest has defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The smallest limit, 1 unless said.
+    pub min: Option<u32>,
+    /// The largest, [`Choice::MAX`] unless said.
+    pub max: Option<u32>,
+    /// A limit that a capacity test has shown to hold.
+    pub ceiling: Option<u32>,
+    /// The limit to start from; unless said the gate's own limit, and where it has none, too, the geometric mean
+    /// of the smallest and the largest: as far from either in factors.
+    pub prior: Option<u32>,
+}
+
+impl Choice {
+    /// The largest limit, unless said: as in Netflix's library.
+    pub const MAX: u32 = 1_000;
+
+    /// The bounds of a gate with this limit.
+    ///
+    /// # Errors
+    /// [`BoundsError`] when they are not in the order 1, `min`, `prior`, `max`, 2^31 - 1.
+    pub fn bounds(self, limit: Option<u32>) -> Result<Bounds, BoundsError> {
+        let (min, max) = (self.min.unwrap_or(1), self.max.unwrap_or(Self::MAX));
+        let bounds = Bounds::new(min, max, min).or_else(|error| match error {
+            // With nobody to blame but the default.
+            BoundsError::Min { got, .. } if self.max.is_none() && got > 0 => Bounds::new(got, got, got),
+            error => Err(error),
+        })?;
+        let bounds = self.ceiling.map_or(Ok(bounds), |ceiling| bounds.ceiling(ceiling))?;
+        let middle = || bounds.whole((f64::from(bounds.min()) * f64::from(bounds.max())).sqrt().round());
+        let start = self.prior.or(limit).unwrap_or_else(middle);
+        let start = if self.ceiling.is_some() && start <= max { start.min(bounds.max()) } else { start };
+        Bounds::new(bounds.min(), bounds.max(), start)
+    }
+}
+
 /// A bound that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -40,7 +77,9 @@ pub enum BoundsError {
         min: u32,
     },
     /// A start outside the bounds.
-    #[error("prior must be from {min} to {max}, got {got}")]
+    #[error(
+        "the prior, or the limit where there is none, must be from min ({min}) to max ({max}), got {got}"
+    )]
     Prior {
         /// What was given.
         got: u32,
@@ -153,11 +192,42 @@ mod tests {
             says(Bounds::new(1, 1 << 31, 1)),
             "max must be a whole number from 1 to 2147483647, got 2147483648"
         );
-        assert_eq!(says(Bounds::new(4, 9, 3)), "prior must be from 4 to 9, got 3");
-        assert_eq!(says(Bounds::new(4, 9, 10)), "prior must be from 4 to 9, got 10");
+        assert_eq!(
+            says(Bounds::new(4, 9, 3)),
+            "the prior, or the limit where there is none, must be from min (4) to max (9), got 3"
+        );
+        assert_eq!(
+            says(Bounds::new(4, 9, 10)),
+            "the prior, or the limit where there is none, must be from min (4) to max (9), got 10"
+        );
         let bounds = Bounds::new(4, 9, 8).expect("valid");
         assert_eq!(says(bounds.ceiling(3)), "ceiling must be at least min (4), got 3");
         assert_eq!(says(bounds.objective(Duration::ZERO)), "objective must be longer than zero");
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        let bounds = |choice: Choice, limit| {
+            let bounds = choice.bounds(limit).expect("valid");
+            (bounds.min(), bounds.prior(), bounds.max())
+        };
+        let none = Choice::default();
+        assert_eq!(bounds(none, None), (1, 32, 1_000));
+        assert_eq!(bounds(none, Some(20)), (1, 20, 1_000));
+        assert_eq!(bounds(Choice { min: Some(4), max: Some(200), ..none }, None), (4, 28, 200));
+        assert_eq!(bounds(Choice { prior: Some(29), ..none }, Some(20)), (1, 29, 1_000));
+        assert_eq!(bounds(Choice { ceiling: Some(10), ..none }, Some(20)), (1, 10, 10));
+        assert_eq!(bounds(Choice { min: Some(2_000), ..none }, None), (2_000, 2_000, 2_000));
+        for (choice, limit) in [
+            (Choice { min: Some(0), ..none }, None),
+            (Choice { min: Some(5), max: Some(4), ..none }, None),
+            (Choice { min: Some(5), ..none }, Some(4)),
+            (none, Some(1_001)),
+            (Choice { ceiling: Some(10), ..none }, Some(1_001)),
+            (Choice { min: Some(5), ceiling: Some(4), ..none }, None),
+        ] {
+            assert!(choice.bounds(limit).is_err(), "{choice:?} {limit:?}");
+        }
     }
 
     #[test]

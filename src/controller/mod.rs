@@ -30,7 +30,7 @@ mod window;
 mod faults;
 
 pub use aimd::Aimd;
-pub use bounds::{Bounds, BoundsError};
+pub use bounds::{Bounds, BoundsError, Choice};
 pub use fixed::Fixed;
 pub use goodput::Goodput;
 pub use gradient2::Gradient2;

@@ -104,6 +104,13 @@ impl Held {
     }
 }
 
+/// The same signal with nothing seen yet: a builder that is used twice makes two gates, which share nothing.
+impl Clone for Signal {
+    fn clone(&self) -> Self {
+        self.renewed()
+    }
+}
+
 impl Signal {
     /// A signal that is measured by the source that `make` makes.
     pub fn new<S: Source + 'static>(
