@@ -39,7 +39,11 @@ impl Gate {
 
 #[cfg(feature = "file")]
 mod settings {
+    use std::time::Duration;
+
     use crate::control::Control;
+    use crate::controlled::Steered;
+    use crate::controller::{Bounds, Kind};
     use crate::gate::Gate;
     use crate::priority::{Priority, Thresholds};
     use crate::rate::Rate;
@@ -50,13 +54,18 @@ mod settings {
         pub(crate) limit: u32,
         pub(crate) thresholds: Thresholds,
         pub(crate) rate: Option<Rate>,
+        pub(crate) objective: Option<Duration>,
+        /// As it was configured, whatever `set_limit` made of it. Then `limit` is where it starts, not where it is.
+        pub(crate) controller: Option<(Kind, Bounds)>,
         pub(crate) default_priority: Priority,
         pub(crate) enforce: bool,
     }
 
     impl Gate {
-        /// Makes the gate what `to` says, which was checked, and returns what it was before.
-        pub(crate) fn configure(&self, to: Settings, cause: &str) -> Settings {
+        /// Makes the gate what `to` says, which was checked, and returns what it was before. A controller that is
+        /// configured as before goes on; another one starts at its prior.
+        pub(crate) fn configure(&self, mut to: Settings, cause: &str) -> Settings {
+            to.controller = to.controller.map(|(kind, bounds)| (kind, bounds.for_gate(to.objective)));
             let inner = &*self.inner;
             let config = &inner.state.config;
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
@@ -65,9 +74,25 @@ mod settings {
             if before == to {
                 return before;
             }
-            if before.limit != to.limit {
-                control.set_limit(to.limit, Some(cause), now_ns);
+            let anew = before.controller != to.controller;
+            if let Some((kind, bounds)) = to.controller.filter(|_| anew) {
+                control.steered = Some(Steered::new(kind, bounds, now_ns));
+            } else if to.controller.is_none() {
+                control.steered = None;
+            }
+            let limit = match to.controller {
+                Some((_, bounds)) if anew => bounds.prior(),
+                Some(_) => control.limit,
+                None => to.limit,
+            };
+            if control.limit != limit {
+                control.set_limit(limit, Some(cause), now_ns);
                 inner.state.causes.count(Some(cause));
+            }
+            control.objective = to.objective;
+            config.store_objective(to.objective);
+            if to.controller.is_some() || to.objective.is_some() {
+                inner.measure(&control, now_ns);
             }
             control.thresholds = to.thresholds;
             control.default_priority = to.default_priority;
@@ -80,6 +105,9 @@ mod settings {
             config.store_default_priority(to.default_priority);
             control.store_thresholds(config);
             inner.word.publish(&inner.state);
+            if anew {
+                inner.steer_from_here(&mut control, now_ns);
+            }
             before
         }
 
@@ -89,10 +117,13 @@ mod settings {
         }
 
         fn settings_of(&self, control: &Control) -> Settings {
+            let controller = control.steered.map(|steered| steered.configured());
             Settings {
-                limit: control.limit,
+                limit: controller.map_or(control.limit, |(_, bounds)| bounds.prior()),
                 thresholds: control.thresholds,
                 rate: control.rate,
+                objective: control.objective,
+                controller,
                 default_priority: control.default_priority,
                 enforce: self.enforce(),
             }
