@@ -578,12 +578,11 @@ impl Inner {
     /// In the child: an empty gate with the configuration that it had at the fork.
     pub(crate) fn start_anew(&self, control: Control) {
         self.state.leave_to_parent();
-        control.store_thresholds(&self.state.config);
         self.state.config.store_default_priority(control.default_priority);
-        if let Some((word, flags)) = control.at_fork {
-            self.state.config.restore(flags);
-            self.word.start_anew(&self.state, word);
-        }
+        let (word, flags) = control.at_fork.expect("noted before the fork");
+        self.state.config.restore(flags);
+        control.store_thresholds(&self.state.config);
+        self.word.start_anew(&self.state, word);
         self.state.empty();
         if let Some(rate) = control.rate {
             self.state.rate.start(Settings::of(rate));
@@ -592,7 +591,9 @@ impl Inner {
         self.state.config.store_objective(control.objective);
         let now_ns = self.clock.now_ns();
         self.cold.replace_leaking(Cold::new(control, now_ns));
-        self.steer_from_here(&mut self.cold().control.lock(), now_ns);
+        let mut control = self.cold().control.lock();
+        self.steer_from_here(&mut control, now_ns);
+        self.state.config.store_moves(control.steered.map_or(0, |steered| steered.moves()));
     }
 }
 

@@ -221,13 +221,13 @@ fn add_bare(window: &mut Window, success: u64, overload: u64, objective_ns: u64)
     let times = float(count);
     let mean = stays / times;
     let log = (mean * 1e9).max(1.0).ln() + LOG_MEAN;
-    window.completions += count;
-    window.overload += overload;
+    window.completions = window.completions.saturating_add(count);
+    window.overload = window.overload.saturating_add(overload);
     window.latency_sum += stays;
     window.latency_square_sum += times * 2.0 * mean * mean;
     window.latency_log_sum += times * log;
     window.latency_log_square_sum += times * (log * log + LOG_VARIANCE);
-    window.good += within(success, mean, objective_ns);
+    window.good = window.good.saturating_add(within(success, mean, objective_ns));
 }
 
 /// How many of `count` are within the objective, if they are exponential.
@@ -249,4 +249,103 @@ fn float(count: u64) -> f64 {
 #[allow(clippy::cast_precision_loss)] // as above
 fn wide_float(count: u128) -> f64 {
     count as f64
+}
+
+#[cfg(all(test, not(tidegate_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_right_to_four_digits_and_never_fall() {
+        let (mut ns, mut last) = (1_u64, 0);
+        while ns < u64::MAX / 2 {
+            let (log, square) = logs(ns);
+            let exact = float(ns).log2();
+            let got = float(log) / f64::from(1 << LOG_BITS);
+            assert!((got - exact).abs() <= 1.0 / f64::from(1 << 13), "{ns}: {got} instead of {exact}");
+            let got = float(square) / f64::from(1 << LOG_SQUARE_BITS);
+            assert!((got - exact * exact).abs() <= 0.02, "{ns}: {got} instead of {}", exact * exact);
+            assert!(log >= last);
+            last = log;
+            ns += ns / 97 + 1;
+        }
+        assert_eq!(logs(0), (0, 0));
+        assert_eq!(logs(1 << 37), (37 << LOG_BITS, (37 * 37) << LOG_SQUARE_BITS));
+        assert!(logs(u64::MAX).0 <= 64 << LOG_BITS);
+    }
+
+    /// What a window may come to at most, as said above.
+    #[test]
+    fn a_thousand_million_of_three_minutes_each_overflow_nothing() {
+        let (ns, count) = (180_000_000_000_u64, 1_000_000_000_u64);
+        let (log, log_square) = logs(ns);
+        assert!(latency(ns).checked_mul(count).is_some());
+        assert!((u128::from(ns) * u128::from(ns)).checked_mul(u128::from(count)).is_some());
+        assert!(log.checked_mul(count).is_some() && log_square.checked_mul(count).is_some());
+    }
+
+    #[test]
+    fn differences_are_exact_where_the_sums_have_wrapped() {
+        let mut before = Reading { now_ns: 5_000, ..Reading::default() };
+        before.sums.latency = u64::MAX - 10;
+        before.sums.latency_square = u128::MAX - 99;
+        before.sums.log = u64::MAX;
+        before.sums.level = 2;
+        before.admissions = u64::MAX;
+        let mut now = before;
+        now.now_ns = 1_000_005_000;
+        now.sums.latency = before.sums.latency.wrapping_add(625_000);
+        now.sums.latency_square = before.sums.latency_square.wrapping_add(100_000_000_000_000);
+        now.sums.log = before.sums.log.wrapping_add(3 << LOG_BITS);
+        now.sums.completed = 1;
+        now.admissions = 1;
+        let window = now.window_since(&before);
+        assert!((window.latency_sum - 0.01).abs() < 1e-12);
+        assert!((window.latency_square_sum - 1e-4).abs() < 1e-12);
+        assert!((window.latency_log_sum - 3.0 * std::f64::consts::LN_2).abs() < 1e-12);
+        assert!((window.in_flight_seconds - 2.0).abs() < 1e-9);
+        assert_eq!((window.elapsed_ns, window.admissions), (1_000_000_000, 2));
+    }
+
+    #[test]
+    fn bare_exits_are_as_exponential_about_their_mean() {
+        let reading = |sums| Reading { now_ns: 0, sums, objective_ns: 2_000_000_000, ..Reading::default() };
+        let before = reading(Sums::default());
+        // A thousand that stayed two seconds each, altogether.
+        let moment = 2_000_000_000_u64.wrapping_neg();
+        let sums = Sums { moment, bare_success: 900, bare_overload: 100, ..Sums::default() };
+        let window = reading(sums).window_since(&before);
+        assert_eq!((window.completions, window.overload), (1_000, 100));
+        assert_eq!(window.good, 569, "900 times 1 - 1/e");
+        assert!((window.latency_sum - 2_000.0).abs() < 1e-6);
+        assert!((window.latency_square_sum - 8_000.0).abs() < 1e-6);
+        assert!((window.typical_latency() - 2.0 * (-0.577_215_66_f64).exp()).abs() < 1e-6);
+        assert!((window.log_variance() - 1.644_934).abs() < 1e-5);
+    }
+
+    #[test]
+    fn no_sums_make_what_is_no_number() {
+        let odd = |x: u64| Sums {
+            level: x,
+            moment: x.wrapping_mul(7),
+            completed: x,
+            latency: x.rotate_left(9),
+            latency_square: u128::from(x) << 60,
+            log: x,
+            log_square: x,
+            bare_success: x & 3,
+            bare_overload: x >> 1,
+            ..Sums::default()
+        };
+        for x in [0, 1, 3, u64::MAX / 3, u64::MAX - 1, u64::MAX] {
+            for y in [0, 2, u64::MAX / 2, u64::MAX] {
+                let one = Reading { now_ns: x, sums: odd(y), objective_ns: y, ..Reading::default() };
+                let two = Reading { now_ns: y, sums: odd(x), objective_ns: x, ..Reading::default() };
+                let window = one.window_since(&two);
+                let numbers = [window.latency_sum, window.latency_square_sum, window.in_flight_seconds];
+                assert!(numbers.iter().all(|number| number.is_finite() && *number >= 0.0), "{window:?}");
+                assert!(window.good <= window.completions, "{window:?}");
+            }
+        }
+    }
 }
