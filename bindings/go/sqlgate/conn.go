@@ -122,6 +122,12 @@ func (c *conn) Close() error {
 // Ping passes the gate like anything else: what cannot be let in cannot be said to work.
 func (c *conn) Ping(ctx context.Context) error {
 	inner, err := c.enter(ctx)
+	if errors.Is(err, driver.ErrBadConn) && c.inner != nil {
+		// database/sql tries everything else again. This connection's statements are gone: it is not kept.
+		_ = c.inner.Close()
+		c.inner, c.discard = nil, true
+		inner, err = c.enter(ctx)
+	}
 	if err != nil {
 		return err
 	}
