@@ -239,7 +239,7 @@ func TestAGateKeepsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	db, _ := gates.Gate("db")
-	gates = nil //nolint:wastedassign,ineffassign // so that only db is left
+	gates = nil // so that only db is left
 	permits := []*tidegate.Permit{}
 	for range 3 {
 		runtime.GC()

@@ -1,5 +1,5 @@
-/* What is easier said in C: one crossing where the Go side would need several, and no pointer inside of a struct
- * that Go made. */
+/* What is easier said in C: one crossing where the Go side would need several, and no pointer inside of a
+ * struct that Go made. */
 
 #ifndef TIDEGATE_GO_NATIVE_H
 #define TIDEGATE_GO_NATIVE_H
@@ -44,8 +44,8 @@ static inline tidegate_permit tidegate_go_permit(void)
     return permit;
 }
 
-/* The attributes stand in `texts` one after the other, each a name with its NUL and a value; `sizes` has how long
- * each of them is. */
+/* The attributes stand in `texts` one after the other, each a name with its NUL and a value; `sizes` has how
+ * long each of them is. */
 static inline tidegate_status tidegate_go_classify(const tidegate_gates *gates, const char *texts,
                                                    const size_t *sizes, size_t count, int32_t *priority,
                                                    char *why, size_t why_cap)

@@ -33,7 +33,7 @@ type vector struct {
 }
 
 // errSkipped is a step that Go's types cannot express, as a number that is no whole one.
-var errSkipped = errors.New("Go's types cannot express it")
+var errSkipped = errors.New("inexpressible")
 
 func TestVectors(t *testing.T) {
 	files, err := filepath.Glob("../../tests/vectors/*.json")

@@ -36,7 +36,8 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 	if err != nil {
 		return nil, s.conn.note(err)
 	}
-	result, err := s.inner.Exec(values) //nolint:staticcheck // what the driver has
+	//lint:ignore SA1019 what the driver has
+	result, err := s.inner.Exec(values)
 	return result, s.conn.note(err)
 }
 
@@ -52,7 +53,8 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if err != nil {
 		return nil, s.conn.note(err)
 	}
-	found, err := s.inner.Query(values) //nolint:staticcheck // what the driver has
+	//lint:ignore SA1019 what the driver has
+	found, err := s.inner.Query(values)
 	return s.conn.rows(ctx, found, err)
 }
 
@@ -64,7 +66,8 @@ func (s *stmt) CheckNamedValue(value *driver.NamedValue) error {
 }
 
 func (s *stmt) ColumnConverter(index int) driver.ValueConverter {
-	if converter, ok := s.inner.(driver.ColumnConverter); ok { //nolint:staticcheck // what the driver has
+	//lint:ignore SA1019 what the driver has
+	if converter, ok := s.inner.(driver.ColumnConverter); ok {
 		return converter.ColumnConverter(index)
 	}
 	return driver.DefaultParameterConverter

@@ -34,7 +34,8 @@ func plainBegin(ctx context.Context, inner driver.Conn, options driver.TxOptions
 	if options.ReadOnly {
 		return nil, errors.New("sqlgate: driver does not support read-only transactions")
 	}
-	begun, err := inner.Begin() //nolint:staticcheck // what the driver has
+	//lint:ignore SA1019 what the driver has
+	begun, err := inner.Begin()
 	if err == nil && ctx.Err() != nil {
 		_ = begun.Rollback()
 		return nil, ctx.Err()
