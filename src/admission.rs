@@ -494,6 +494,9 @@ impl Inner {
             let now_us = micros(self.clock.now_ns());
             stats.occupancy_us = Some(Totals::occupancy(&self.state.shards, now_us));
         }
+        if stats.pressure.is_some() && !self.cold().monitor.holds(self.clock.now_ns()) {
+            stats.forget_pressure();
+        }
         stats
     }
 }

@@ -74,6 +74,7 @@ mod replaceable;
 mod retry;
 mod shard;
 mod shed;
+mod shown;
 pub mod signal;
 #[cfg(feature = "sim")]
 pub mod sim;

@@ -23,6 +23,7 @@ use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
 use crate::rate::RateState;
 use crate::shard::{SHARDS, Shard};
+use crate::shown::Shown;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The line that every admission and release takes for itself.
@@ -45,6 +46,8 @@ pub(crate) struct Config {
     flags: AtomicU32,
     /// The level of the priority of requests that name none.
     default_priority: AtomicU32,
+    /// Written by looks at signals, a few a second at most.
+    pub(crate) shown: Shown,
 }
 
 /// What a gate does beyond its fixed limit; a plain gate has none of it.
@@ -187,6 +190,7 @@ impl GateState {
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
                 default_priority: AtomicU32::new(0),
+                shown: Shown::new(),
             }),
             rate: CachePadded::new(RateState::new()),
             dry_run: CachePadded::new(DryRun {
@@ -220,6 +224,7 @@ impl GateState {
         self.dry_run.over_bare.store(0, Ordering::Relaxed);
         // Exits of blocks that the parent entered find no bare entry here, and take nothing.
         self.config.lower(Flags::BARE_SEEN);
+        self.config.shown.empty();
         for shard in &self.shards {
             shard.empty();
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::admission::Inner;
 use crate::control::Control;
-use crate::detector::Rule;
+use crate::detector::{Rule, Transition};
 use crate::error::ConfigError;
 use crate::gate::Gate;
 use crate::monitor::{Monitor, PressureReport, Watchlist};
@@ -19,6 +19,7 @@ use crate::outcome::Outcome;
 use crate::priority::Priority;
 use crate::shard::{Counter, Fallback, Totals};
 use crate::shed::{Reason, RetryAfter, Shed};
+use crate::shown::uptime_ns;
 use crate::signal::{Figures, Own, Signal};
 use crate::state::Flags;
 use crate::word::Taken;
@@ -89,6 +90,10 @@ impl Own for Inner {
             objective: self.cold().control.lock().objective,
         }
     }
+
+    fn show(&self, level: f64, overloaded: bool) {
+        self.state.config.shown.store(level, overloaded, uptime_ns());
+    }
 }
 
 /// Signals.
@@ -129,6 +134,19 @@ impl Gate {
         Some(inner.monitor().report(now_ns))
     }
 
+    /// How many transitions of signals there have been: one load, for whoever wants to know whether there are new ones.
+    #[must_use]
+    pub fn pressure_transitions(&self) -> u64 {
+        self.inner.monitor().transitions()
+    }
+
+    /// Of the last 64 transitions those with a greater number, oldest first.
+    #[must_use]
+    pub fn pressure_transitions_after(&self, number: u64) -> Vec<Transition> {
+        let detector = self.inner.monitor().detector();
+        detector.history().filter(|transition| transition.number > number).cloned().collect()
+    }
+
     /// Watches other signals from now on. Those that stay, by name and by what they measure, keep what they have read
     /// and whether they are overloaded; a changed rule counts from the next look on. No signals: no pressure.
     ///
@@ -155,7 +173,7 @@ impl Inner {
     /// what is to be dropped without the lock.
     pub(crate) fn store_signals(&self, control: &mut Control, signals: &Watchlist, now_ns: u64) -> Watchlist {
         let signals = control.signals.becoming(signals);
-        self.monitor().change(&signals, now_ns);
+        self.monitor().change(&signals, now_ns, self);
         if signals.is_empty() {
             self.state.config.lower(Flags::WATCHED);
         } else {

@@ -32,9 +32,12 @@ pub(crate) struct Figures {
     pub(crate) objective: Option<Duration>,
 }
 
-/// A gate that knows what it has counted.
+/// A gate, as its signals see it.
 pub(crate) trait Own {
     fn figures(&self) -> Figures;
+
+    /// Takes note of what was seen, with the monitor's lock held.
+    fn show(&self, level: f64, overloaded: bool);
 }
 
 /// Which of the two it is.

@@ -164,6 +164,7 @@ fn signals_start_anew() {
         assert!(sheds());
         in_child(|| {
             assert!(!sheds());
+            assert_eq!((gate.stats().pressure, gate.stats().overloaded), (Some(0.0), false));
             let report = gate.pressure().unwrap();
             assert_eq!((report.transition_count, report.level.to_bits()), (0, 0));
             let read: Vec<_> = report.signals.iter().map(|signal| (signal.value, signal.reads)).collect();
