@@ -130,7 +130,7 @@ fn a_closed_gate_is_closed() {
     rig.hold(3, 1.0);
     rig.gate.close();
     assert_eq!(rig.reason(SHEDDABLE), Some(Reason::Closed));
-    let shed = rig.gate.inner.decide_watched(SHEDDABLE, Fallback::No, 1, &mut 0).unwrap_err();
+    let shed = rig.gate.inner.decide_watched(SHEDDABLE, Fallback::No, 1, &mut None).unwrap_err();
     assert_eq!(shed.reason, Reason::Closed, "also for who finds it closed only there");
     assert_eq!(rig.gate.retry_after(SHEDDABLE), RetryAfter::Never);
 }
