@@ -11,6 +11,7 @@ use crate::controller::{Bounds, Kind};
 use crate::detector::Rule;
 use crate::error::{ConfigError, MAX_NAME_BYTES};
 use crate::gate::Gate;
+use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
 use crate::signal::Signal;
@@ -80,7 +81,9 @@ impl GateBuilder {
         self
     }
 
-    /// Sheds by pressure: signals, each with the rule that says what its readings mean.
+    /// Sheds by pressure: signals, each with the rule that says what its readings mean. Each has a name of its
+    /// own. It costs a clock reading for each admission; who finds that it is time to look at them looks. The signal
+    /// `latency` needs an [objective](Self::objective).
     pub fn signals(mut self, signals: impl IntoIterator<Item = (Signal, Rule)>) -> Self {
         self.signals = signals.into_iter().collect();
         self
@@ -135,7 +138,8 @@ impl GateBuilder {
     /// Builds the gate.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name, the limit, the thresholds, the objective or the directory break their rule.
+    /// [`ConfigError`] when the name, the limit, the thresholds, the objective, the signals or the directory break
+    /// their rule.
     pub fn build(mut self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
         let (objective, controller) = agreed(self.objective, self.controller)?;
@@ -144,6 +148,7 @@ impl GateBuilder {
         let mut control = Control::new(limit, self.thresholds, self.default_priority)?;
         control.rate = self.rate;
         control.objective = objective;
+        control.signals = Watchlist::new(std::mem::take(&mut self.signals), objective)?;
         Gate::from_parts(self, control)
     }
 }

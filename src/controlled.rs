@@ -35,9 +35,9 @@ const AGAIN_NS: u64 = 1_000_000;
 const BACK_NS: u64 = 1_000_000_000;
 /// So often a shard may be found in the middle of a count, with the processor given away each time.
 #[cfg(not(tidegate_loom))]
-const TRIES: u32 = 100;
+pub(crate) const TRIES: u32 = 100;
 #[cfg(tidegate_loom)]
-const TRIES: u32 = 1;
+pub(crate) const TRIES: u32 = 1;
 
 /// The controller of a gate, and where it stands. Behind the setters' lock.
 #[derive(Clone, Copy, Debug)]

@@ -45,11 +45,12 @@ mod settings {
     use crate::controlled::Steered;
     use crate::controller::{Bounds, Kind};
     use crate::gate::Gate;
+    use crate::monitor::Watchlist;
     use crate::priority::{Priority, Thresholds};
     use crate::rate::Rate;
 
     /// What can be changed of a gate in use.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Settings {
         pub(crate) limit: u32,
         pub(crate) thresholds: Thresholds,
@@ -59,12 +60,14 @@ mod settings {
         pub(crate) controller: Option<(Kind, Bounds)>,
         pub(crate) default_priority: Priority,
         pub(crate) enforce: bool,
+        pub(crate) signals: Watchlist,
     }
 
     impl Gate {
         /// Makes the gate what `to` says, which was checked, and returns what it was before. A controller that is
         /// configured as before goes on; another one starts at its prior.
-        pub(crate) fn configure(&self, mut to: Settings, cause: &str) -> Settings {
+        pub(crate) fn configure(&self, to: &Settings, cause: &str) -> Settings {
+            let mut to = to.clone();
             to.controller = to.controller.map(|(kind, bounds)| (kind, bounds.for_gate(to.objective)));
             let inner = &*self.inner;
             let config = &inner.state.config;
@@ -99,6 +102,10 @@ mod settings {
             if before.rate != to.rate {
                 inner.store_rate(&mut control, to.rate, now_ns);
             }
+            // What is watched no more is dropped by whoever gets `before`, without the lock.
+            if before.signals != to.signals {
+                inner.store_signals(&mut control, &to.signals, now_ns);
+            }
             if before.enforce != to.enforce {
                 inner.store_enforce(to.enforce);
             }
@@ -126,6 +133,7 @@ mod settings {
                 controller,
                 default_priority: control.default_priority,
                 enforce: self.enforce(),
+                signals: control.signals.clone(),
             }
         }
 
@@ -176,24 +184,24 @@ mod tests {
     #[test]
     fn a_controller_comes_stays_changes_and_goes() {
         let (gate, clock) = gate();
-        gate.configure(with(&gate, Kind::Aimd, bounds(20)), "file");
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
         assert_eq!(gate.limit(), 20);
         assert_eq!(gate.limit_history().last().expect("one").cause.as_deref(), Some("file"));
         serve(&gate, &clock, 2, Outcome::Overload);
         assert_eq!(gate.limit(), 16, "18, then 16.2");
         // The same once more, with something else: it goes on.
         let same = Settings { enforce: false, limit: 7, ..with(&gate, Kind::Aimd, bounds(20)) };
-        gate.configure(same, "file");
+        gate.configure(&same, "file");
         assert_eq!((gate.limit(), gate.controller().expect("there").looks), (16, 2));
         gate.set_limit(40, None).expect("within");
-        gate.configure(with(&gate, Kind::Aimd, bounds(20)), "file");
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
         assert_eq!(gate.limit(), 40, "what was set by hand stays, too");
         // Another one starts at its prior.
-        gate.configure(with(&gate, Kind::Vegas, bounds(30)), "file");
+        gate.configure(&with(&gate, Kind::Vegas, bounds(30)), "file");
         let report = gate.controller().expect("there");
         assert_eq!((gate.limit(), report.kind, report.looks), (30, Kind::Vegas, 0));
         // None: the limit of the file, and nobody moves it.
-        gate.configure(Settings { controller: None, limit: 9, ..gate.settings() }, "file");
+        gate.configure(&Settings { controller: None, limit: 9, ..gate.settings() }, "file");
         assert!(gate.controller().is_none());
         serve(&gate, &clock, 5, Outcome::Overload);
         assert_eq!((gate.limit(), gate.set_limit(500, None).map(|change| change.to)), (9, Ok(500)));
@@ -204,19 +212,19 @@ mod tests {
         let (gate, _clock) = gate();
         let objective = |ms| Some(Duration::from_millis(ms));
         gate.configure(
-            Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
+            &Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
             "file",
         );
         let report = gate.controller().expect("there");
         assert_eq!((report.objective, report.bounds.objective_seconds()), (objective(50), Some(0.05)));
         gate.set_limit(30, None).expect("within");
         gate.configure(
-            Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
+            &Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
             "file",
         );
         assert_eq!(gate.limit(), 30);
         gate.configure(
-            Settings { objective: objective(60), ..with(&gate, Kind::Goodput, bounds(20)) },
+            &Settings { objective: objective(60), ..with(&gate, Kind::Goodput, bounds(20)) },
             "file",
         );
         assert_eq!((gate.limit(), gate.objective()), (20, objective(60)));
@@ -228,7 +236,7 @@ mod tests {
         let ticket = gate.take(Priority::Critical).expect("fits");
         gate.enter(None).expect("fits");
         clock.advance(SECOND);
-        gate.configure(Settings { objective: Some(Duration::from_secs(1)), ..gate.settings() }, "file");
+        gate.configure(&Settings { objective: Some(Duration::from_secs(1)), ..gate.settings() }, "file");
         let begun = gate.reading().expect("at rest");
         clock.advance(SECOND);
         assert!(gate.exit(Outcome::Success));

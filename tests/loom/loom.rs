@@ -12,6 +12,8 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use std::time::Duration;
 use tidegate::controller::{Bounds, Kind};
+use tidegate::detector::Rule;
+use tidegate::signal::Signal;
 use tidegate::{
     Ask, Gate, ManualClock, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Ticket,
     Weight,
@@ -503,6 +505,74 @@ fn another_rate_against_an_admission() {
         );
         assert_eq!(gate.in_flight(), if unused { 0 } else { 2 });
         assert_eq!(gate.take(CRITICAL).is_ok(), unused, "what was used of the old one stays used");
+    });
+}
+
+/// A gate with a signal that says 1 when asked, and that is overload at once; and how often it was asked.
+fn pressed() -> (Arc<Gate>, std::sync::Arc<std::sync::atomic::AtomicU32>) {
+    let asked = std::sync::Arc::<std::sync::atomic::AtomicU32>::default();
+    let count = std::sync::Arc::clone(&asked);
+    let full = Signal::function("full", Duration::from_secs(1), move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(1.0)
+    });
+    (watched(full), asked)
+}
+
+fn watched(signal: Signal) -> Arc<Gate> {
+    let builder = Gate::builder("model", 9).signals([(signal, at_once())]);
+    Arc::new(builder.clock(std::sync::Arc::new(ManualClock::new(7))).build().unwrap())
+}
+
+fn at_once() -> Rule {
+    Rule::default().holding(Duration::ZERO, Duration::ZERO).rising_in(Duration::ZERO)
+}
+
+/// Of two who find that it is time to look at the signals one looks, and the other goes on with what was seen.
+#[test]
+fn one_looks_at_the_signals() {
+    few_switches(|| {
+        let (gate, asked) = pressed();
+        let visit = |gate: &Gate| match gate.try_admit(Priority::Sheddable) {
+            Ok(permit) => drop(permit),
+            Err(shed) => assert_eq!(shed.reason, Reason::Pressure),
+        };
+        race(&gate, visit, visit);
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
+        assert!(gate.try_admit(Priority::Sheddable).is_err(), "everybody sees what one saw");
+        let stats = gate.stats();
+        let shed = stats.shed(Priority::Sheddable, Reason::Pressure);
+        assert_eq!((stats.admitted(Priority::Sheddable) + shed, stats.in_flight), (3, 0));
+    });
+}
+
+/// What was pushed while somebody looked is looked at by the next,
+#[test]
+fn no_pushed_value_is_overlooked() {
+    few_switches(|| {
+        let gate = watched(Signal::pushed("db"));
+        race(
+            &gate,
+            |gate| _ = gate.try_admit(Priority::Sheddable),
+            |gate| gate.signal("db", 1.0, Duration::from_secs(1)).unwrap(),
+        );
+        assert_eq!(gate.try_admit(Priority::Sheddable).unwrap_err().reason, Reason::Pressure);
+    });
+}
+
+/// and a look at signals that are watched no more comes to nothing.
+#[test]
+fn a_look_at_what_is_watched_no_more_sheds_nobody() {
+    few_switches(|| {
+        let (gate, _) = pressed();
+        race(
+            &gate,
+            |gate| _ = gate.try_admit(Priority::Sheddable),
+            |gate| gate.set_signals([(Signal::pushed("db"), at_once())]).unwrap(),
+        );
+        assert!(gate.try_admit(Priority::Sheddable).is_ok());
+        gate.set_signals([]).unwrap();
+        assert!(gate.try_admit(Priority::Sheddable).is_ok() && gate.pressure().is_none());
     });
 }
 
