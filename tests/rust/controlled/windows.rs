@@ -67,8 +67,14 @@ fn refusals_by_priority_and_by_rate_are_no_full_gate() {
 #[test]
 fn sums_of_timeouts_do_not_swallow_what_comes_after_them() {
     let rig = Rig::new(|builder| builder.objective(Duration::from_secs(1)));
+    let begun = rig.reading();
     rig.serve(1_000, 180 * SECOND, Outcome::Overload);
     let before = rig.reading();
+    let mut wanted = Window { elapsed_ns: 180_000 * SECOND, admissions: 1_000, ..Window::default() };
+    for _ in 0..1_000 {
+        wanted.complete(180 * SECOND, false, true);
+    }
+    assert_same(&before.window_since(&begun), &wanted);
     rig.serve(1_000, 25_000, Outcome::Success);
     let window = rig.reading().window_since(&before);
     let mut wanted = Window { elapsed_ns: 25 * MS, admissions: 1_000, ..Window::default() };
