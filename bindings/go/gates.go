@@ -141,7 +141,7 @@ func (g *Gates) reloaded(reload func(said *C.char) C.tidegate_status) ([]string,
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	for _, gate := range g.known {
-	_ = gate
+		gate.readFallback()
 	}
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), nil
 }
