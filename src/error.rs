@@ -1,6 +1,7 @@
 //! What can be wrong with a configuration. Each message names the value and the rule, and reads
 //! the same in every language.
 
+use crate::controller::BoundsError;
 use crate::priority::{Priority, Threshold};
 
 /// The largest limit and the largest weight: 2^31 - 1.
@@ -188,4 +189,7 @@ pub enum ConfigError {
         /// The signal.
         name: String,
     },
+    /// Bounds of a controller that break a rule.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
 }

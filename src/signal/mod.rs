@@ -26,6 +26,7 @@ mod cores;
 mod cpu;
 #[cfg(test)]
 mod fake;
+mod kind;
 mod lazy;
 mod memory;
 mod psi;
@@ -38,6 +39,7 @@ use std::time::Duration;
 pub use average::Average;
 pub use cores::cores;
 pub use cpu::Cpu;
+pub use kind::Kind;
 pub use lazy::{Report, Signal};
 pub use memory::Memory;
 pub use psi::{Resource, Stalls};
