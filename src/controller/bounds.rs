@@ -156,6 +156,12 @@ impl Bounds {
         self.prior
     }
 
+    /// The same bounds with another start, which is the nearest limit within them.
+    #[cfg(feature = "file")]
+    pub(crate) fn starting_at(self, limit: u32) -> Self {
+        Self { prior: limit.clamp(self.min, self.max), ..self }
+    }
+
     /// The objective in seconds.
     pub(crate) fn objective_seconds(&self) -> Option<f64> {
         self.objective.map(|objective| objective.as_secs_f64())

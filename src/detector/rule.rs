@@ -66,6 +66,48 @@ impl Rule {
         Self { ramp, ..self }
     }
 
+    /// Overloaded at this pressure or above.
+    #[must_use]
+    pub const fn enter(&self) -> f64 {
+        self.enter
+    }
+
+    /// Not overloaded any more at this pressure or below.
+    #[must_use]
+    pub const fn leave(&self) -> f64 {
+        self.leave
+    }
+
+    /// The pressure at which the level is 1.
+    #[must_use]
+    pub const fn full(&self) -> f64 {
+        self.full
+    }
+
+    /// For how long a signal must stay at `enter` or above.
+    #[must_use]
+    pub const fn enter_for(&self) -> Duration {
+        self.enter_for
+    }
+
+    /// For how long it must stay at `leave` or below.
+    #[must_use]
+    pub const fn leave_for(&self) -> Duration {
+        self.leave_for
+    }
+
+    /// How long it rests after a change.
+    #[must_use]
+    pub const fn dwell(&self) -> Duration {
+        self.dwell
+    }
+
+    /// In which time its level may rise from 0 to 1, or fall.
+    #[must_use]
+    pub const fn ramp(&self) -> Duration {
+        self.ramp
+    }
+
     /// After so long without a look nobody can say that the signal stayed what it was: the longer of its
     /// holds, at least five seconds.
     #[must_use]

@@ -1,8 +1,10 @@
 //! The signals by name, as configuration files and other languages call them.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Cpu, Memory, Resource, Signal, Source, Stalls};
+use crate::detector::Rule;
 
 /// What a signal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +43,7 @@ impl Kind {
 
     /// The name, as in configuration files.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
             Self::Memory => "memory",
@@ -54,10 +56,13 @@ impl Kind {
         }
     }
 
-    /// The kind of this name.
+    /// The rule of who sets none.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    pub fn rule(self) -> Rule {
+        match self {
+            Self::Errors => Rule::new(0.10, 0.05, 0.5).unwrap_or_default(),
+            _ => Rule::default(),
+        }
     }
 
     /// Whether it looks at this machine rather than at the gate or at what is pushed in.
@@ -94,6 +99,14 @@ impl Kind {
     }
 }
 
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| format!("signal must be one of cpu, memory, psi-cpu, psi-memory, psi-io, latency, errors, pushed, got {name:?}"))
+    }
+}
+
 #[cfg(all(test, not(tidegate_loom)))]
 mod tests {
     use super::*;
@@ -101,11 +114,11 @@ mod tests {
     #[test]
     fn each_name_is_one_kind() {
         for kind in Kind::ALL {
-            assert_eq!(Kind::from_name(kind.as_str()), Some(kind));
+            assert_eq!(kind.name().parse(), Ok(kind));
             assert_eq!(kind.signal("x").name(), "x");
         }
         for name in ["", "CPU", "psi_cpu", "psi", "push"] {
-            assert_eq!(Kind::from_name(name), None, "{name}");
+            assert!(name.parse::<Kind>().is_err(), "{name}");
         }
     }
 

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Detail, Reading, Source};
+use super::{Detail, Kind, Reading, Source};
 use crate::clock::Clock;
 use crate::error::ConfigError;
 use crate::sync::Mutex;
@@ -133,6 +133,12 @@ impl Signal {
     /// A signal whose values are pushed in.
     pub fn pushed(name: impl Into<Box<str>>) -> Self {
         Self::with(name.into(), None)
+    }
+
+    /// A signal of a kind under another name.
+    #[must_use]
+    pub fn named(kind: Kind, name: impl Into<Box<str>>) -> Self {
+        kind.signal(name)
     }
 
     fn with(name: Box<str>, make: Option<Maker>) -> Self {

@@ -12,7 +12,7 @@ use super::arrivals::Arrivals;
 use super::rules::{self, LONGEST};
 use super::scenario::Scenario;
 use super::service::Service;
-use crate::document::{self, FileError, Table, Value};
+use crate::document::{self, FileError, Table, Value, one_of};
 use crate::file::GateTable;
 use crate::units;
 
@@ -145,18 +145,6 @@ fn moment(end: Duration) -> impl FnOnce(&Value<'_>) -> Result<Duration, String> 
             return Ok(at);
         }
         Err(format!("must come before the end of the run at {} s, got {}", end.as_secs_f64(), value.shown()))
-    }
-}
-
-/// One of a few names.
-fn one_of<'n, T: Copy>(names: &'n [(&'n str, T)]) -> impl FnOnce(&Value<'_>) -> Result<T, String> + 'n {
-    |value| {
-        let text = value.string()?;
-        let found = names.iter().find(|(name, _)| *name == text);
-        found.map(|(_, one)| *one).ok_or_else(|| {
-            let all: Vec<_> = names.iter().map(|(name, _)| *name).collect();
-            format!("must be one of {}, got {text:?}", all.join(", "))
-        })
     }
 }
 
