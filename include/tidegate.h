@@ -71,8 +71,11 @@
 #define TIDEGATE_CONFIG_INIT                                                                          \
     {                                                                                                 \
         sizeof(tidegate_config), TIDEGATE_PRIORITY_CRITICAL, -1, {{0, 0}, {0, 0}, {0, 0}, {0, 0}},    \
-        true, false, false, {0}, {0, 0, 0, 0}                                                         \
+        true, false, false, {0}, {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, 0, NULL, 0                         \
     }
+
+/** What tidegate_signal_config starts from: all defaults, and a kind (0) that has to be set. */
+#define TIDEGATE_SIGNAL_INIT {sizeof(tidegate_signal_config), 0, NULL, -1, -1, -1, -1, -1, -1, -1}
 
 /** What tidegate_permit starts from. */
 #define TIDEGATE_PERMIT_INIT {sizeof(tidegate_permit), 0, 0, false, {0}}
@@ -154,6 +157,36 @@
 #define TIDEGATE_FOREVER (-1)
 
 /**
+ * Nothing moves the limit.
+ */
+#define TIDEGATE_CONTROLLER_NONE 0
+
+/**
+ * Holds the limit. Everything else that a controller shows is there.
+ */
+#define TIDEGATE_CONTROLLER_FIXED 1
+
+/**
+ * One more while nothing is overload, a tenth less when something is.
+ */
+#define TIDEGATE_CONTROLLER_AIMD 2
+
+/**
+ * By latency against its long average.
+ */
+#define TIDEGATE_CONTROLLER_GRADIENT2 3
+
+/**
+ * By latency against the shortest seen.
+ */
+#define TIDEGATE_CONTROLLER_VEGAS 4
+
+/**
+ * Climbs to where most good answers come out.
+ */
+#define TIDEGATE_CONTROLLER_GOODPUT 5
+
+/**
  * A rate per second.
  */
 #define TIDEGATE_PER_SECOND 1
@@ -167,6 +200,46 @@
  * A rate per hour.
  */
 #define TIDEGATE_PER_HOUR 3600
+
+/**
+ * CPU time used of what the process may use.
+ */
+#define TIDEGATE_SIGNAL_CPU 1
+
+/**
+ * Memory in use of what the process may use.
+ */
+#define TIDEGATE_SIGNAL_MEMORY 2
+
+/**
+ * The share of time in which something waited for a CPU.
+ */
+#define TIDEGATE_SIGNAL_PSI_CPU 3
+
+/**
+ * The share of time in which something waited for memory.
+ */
+#define TIDEGATE_SIGNAL_PSI_MEMORY 4
+
+/**
+ * The share of time in which something waited for a disk.
+ */
+#define TIDEGATE_SIGNAL_PSI_IO 5
+
+/**
+ * How long the gate's own permits are held, as a share of its objective.
+ */
+#define TIDEGATE_SIGNAL_LATENCY 6
+
+/**
+ * The share of the gate's own answers that were overload.
+ */
+#define TIDEGATE_SIGNAL_ERRORS 7
+
+/**
+ * What `tidegate_signal` pushes.
+ */
+#define TIDEGATE_SIGNAL_PUSHED 8
 
 /**
  * The admission controller of one protected resource. Make it with `tidegate_gate_new`, give it up with
@@ -225,6 +298,85 @@ typedef struct tidegate_rate {
 } tidegate_rate;
 
 /**
+ * What moves a gate's limit, and within which bounds; docs/choosing.md says which when. All zero is nothing.
+ */
+typedef struct tidegate_controller {
+    /**
+     * One of the `TIDEGATE_CONTROLLER_` numbers.
+     */
+    int32_t kind;
+    /**
+     * Zero.
+     */
+    int32_t reserved;
+    /**
+     * The smallest limit, 1 to `max`; 0 is the default: 1.
+     */
+    int64_t min;
+    /**
+     * The largest, 1 to 2147483647; 0 is the default: 1000, or `min` if that is more.
+     */
+    int64_t max;
+    /**
+     * A limit that a capacity test has shown to hold, at least `min`: nothing goes above it. 0: none.
+     */
+    int64_t ceiling;
+    /**
+     * The limit to start from, `min` to `max`; 0 is the default: the gate's own limit, and where that is left out,
+     * too, the geometric mean of `min` and `max`.
+     */
+    int64_t prior;
+} tidegate_controller;
+
+/**
+ * A signal that a gate watches, and what its readings mean: docs/signals.md. Start with `TIDEGATE_SIGNAL_INIT`, and
+ * set `kind`. What is negative has the kind's default.
+ */
+typedef struct tidegate_signal_config {
+    /**
+     * `sizeof(tidegate_signal_config)`.
+     */
+    uint32_t struct_size;
+    /**
+     * One of the `TIDEGATE_SIGNAL_` numbers. Has to be set.
+     */
+    int32_t kind;
+    /**
+     * A label that ends with NUL; each signal of a gate has one of its own. NULL is the kind's name: "cpu",
+     * "memory", "psi-cpu", "psi-memory", "psi-io", "latency", "errors", "pushed".
+     */
+    const char *name;
+    /**
+     * Overloaded at this pressure or above, 0.0 to 1.0.
+     */
+    double enter;
+    /**
+     * Not overloaded any more at this pressure or below; below `enter`.
+     */
+    double leave;
+    /**
+     * The pressure at which all is shed that can be; `enter` or above.
+     */
+    double full;
+    /**
+     * For how long it must stay at `enter` or above, in seconds.
+     */
+    double enter_for;
+    /**
+     * For how long it must stay at `leave` or below, in seconds.
+     */
+    double leave_for;
+    /**
+     * How long it rests after a change, in seconds.
+     */
+    double dwell;
+    /**
+     * In which time what it sheds may rise from nothing to all, in seconds.
+     */
+    double ramp;
+} tidegate_signal_config;
+
+/**
  * What a gate is made from. Start with `TIDEGATE_CONFIG_INIT`, and set at least `limit`:
  *
  *     tidegate_config config = TIDEGATE_CONFIG_INIT;
@@ -240,7 +392,8 @@ typedef struct tidegate_config {
      */
     int32_t default_priority;
     /**
-     * The most weight that may be in flight, 0 to 2147483647. Has to be set.
+     * The most weight that may be in flight, 0 to 2147483647. Has to be set, but with a controller, which starts from
+     * it; -1 there leaves the start to its default.
      */
     int64_t limit;
     /**
@@ -268,6 +421,23 @@ typedef struct tidegate_config {
      * How much may be admitted a time. Any.
      */
     struct tidegate_rate rate;
+    /**
+     * What moves the limit. Nothing.
+     */
+    struct tidegate_controller controller;
+    /**
+     * The time within which an answer is good, in seconds, for the controller and for latency signals; 0 is none:
+     * every success is good. None.
+     */
+    double objective;
+    /**
+     * The signals to watch, `signal_count` of them. None.
+     */
+    const struct tidegate_signal_config *signals;
+    /**
+     * How many there are.
+     */
+    size_t signal_count;
 } tidegate_config;
 
 /**

@@ -19,8 +19,10 @@ mod stats;
 
 mod control;
 
+mod controller;
 mod gates;
 mod rate;
+mod signal;
 
 mod deferred;
 mod entry;
