@@ -202,7 +202,7 @@ fn a_bad_file_changes_nothing_and_says_everything() {
     let error = gates
         .reload_toml(
             "speed = 9\n[gates.db]\nlimit = -5\ntiming = true\n[gates.new]\nlimit = 3\nscope = 'host'\n\
-             objective = '2s'\n[gates.new.controller]\nkind = 'aimd'\n[[gates.new.signals]]\nkind = 'cpu'\n\
+             objective = '0s'\n[gates.new.controller]\nkind = 'pid'\n[[gates.new.signals]]\nkind = 'gpu'\n\
              [gates.\"a\\u0007\"]\nlimit = 1\n[gates.third]\nscope = 3\n",
         )
         .unwrap_err();
@@ -216,9 +216,10 @@ fn a_bad_file_changes_nothing_and_says_everything() {
              gate db has false",
             "line 7: gates.new.scope: this version of Tidegate has no gates beyond one process yet: scope must \
              be \"process\", got 'host'",
-            "line 8: gates.new.objective: this version of Tidegate has no objectives yet",
-            "line 9: gates.new.controller: this version of Tidegate has no controllers yet",
-            "line 11: gates.new.signals: this version of Tidegate has no signals yet",
+            "line 8: gates.new.objective: objective must be longer than zero",
+            "line 10: gates.new.controller.kind: must be one of fixed, aimd, gradient2, vegas, goodput, got \"pid\"",
+            "line 12: gates.new.signals[1].kind: signal must be one of cpu, memory, psi-cpu, psi-memory, psi-io, \
+             latency, errors, pushed, got \"gpu\"",
             "line 13: gates.\"a\\u{7}\": name must be 1 to 255 bytes of UTF-8 without control characters, got \
              \"a\\u{7}\"",
             "line 15: gates.third: limit is missing",

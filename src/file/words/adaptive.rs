@@ -23,7 +23,7 @@ pub(super) fn explain(to: &mut String, table: &GateTable) -> fmt::Result {
     if !table.signals.is_empty() {
         writeln!(
             to,
-            "  pressure is that of the worst signal; it sheds sheddable first, then sheddable_plus, then up to 95 % of \
+            "  pressure is that of the worst signal: it sheds sheddable first, then sheddable_plus, then up to 95 % of \
              critical, then of critical_plus"
         )?;
     }
@@ -47,7 +47,7 @@ fn explain_controller(to: &mut String, controller: ControllerTable) -> fmt::Resu
         Kind::Goodput => writeln!(
             to,
             "  it has found the limit after 5 to 10 experiments of at least 240 completions each: a minute or two at \
-             45 a second, an hour or two at 45 a minute; what makes a difference of 2 % takes some 2500 to see"
+             45 a second, an hour or two at 45 a minute; to see 2 % more or less takes some 2500"
         ),
         _ => writeln!(to, "  it looks once a second, at seconds with 10 completions or more"),
     }
@@ -65,10 +65,10 @@ fn explain_signal(to: &mut String, signal: &SignalTable) -> fmt::Result {
         signal::Kind::Errors => "the share of answers that were overload",
         signal::Kind::Pushed => "what the program pushes",
     };
+    writeln!(to, "  signal {name}: {what}")?;
     writeln!(
         to,
-        "  signal {name}, {what}: overload at {} or above for {:?}, until at {} or below for {:?}; the pressure is full \
-         at {}, no sooner than {:?} after that",
+        "    overload at {} or above for {:?}, until at {} or below for {:?}; full pressure at {}, which takes {:?} to reach",
         rule.enter(),
         rule.enter_for(),
         rule.leave(),
