@@ -196,6 +196,58 @@ enum class per : std::int32_t {
     return "unknown";
 }
 
+/// What moves a gate's limit.
+enum class controller_kind : std::int32_t {
+    /// Holds it.
+    fixed = TIDEGATE_CONTROLLER_FIXED,
+    /// One more while nothing is overload, a tenth less when something is.
+    aimd = TIDEGATE_CONTROLLER_AIMD,
+    /// By latency against its long average.
+    gradient2 = TIDEGATE_CONTROLLER_GRADIENT2,
+    /// By latency against the shortest seen.
+    vegas = TIDEGATE_CONTROLLER_VEGAS,
+    /// Climbs to where most good answers come out.
+    goodput = TIDEGATE_CONTROLLER_GOODPUT,
+};
+
+/// The name, as in every language: "goodput". "unknown" for a number that is no controller.
+[[nodiscard]] constexpr std::string_view to_string(controller_kind of) noexcept
+{
+    switch (of) {
+    case controller_kind::fixed:
+        return "fixed";
+    case controller_kind::aimd:
+        return "aimd";
+    case controller_kind::gradient2:
+        return "gradient2";
+    case controller_kind::vegas:
+        return "vegas";
+    case controller_kind::goodput:
+        return "goodput";
+    }
+    return "unknown";
+}
+
+/// What a signal measures.
+enum class signal_kind : std::int32_t {
+    /// CPU time used of what the process may use.
+    cpu = TIDEGATE_SIGNAL_CPU,
+    /// Memory in use of what the process may use.
+    memory = TIDEGATE_SIGNAL_MEMORY,
+    /// The share of time in which something waited for a CPU.
+    psi_cpu = TIDEGATE_SIGNAL_PSI_CPU,
+    /// The share of time in which something waited for memory.
+    psi_memory = TIDEGATE_SIGNAL_PSI_MEMORY,
+    /// The share of time in which something waited for a disk.
+    psi_io = TIDEGATE_SIGNAL_PSI_IO,
+    /// How long the gate's own permits are held, as a share of its objective.
+    latency = TIDEGATE_SIGNAL_LATENCY,
+    /// The share of the gate's own answers that were overload.
+    errors = TIDEGATE_SIGNAL_ERRORS,
+    /// What `gate::push_signal` pushes.
+    pushed = TIDEGATE_SIGNAL_PUSHED,
+};
+
 /// The priority of this name, "essential" and "non-essential" among them; none for any other text.
 [[nodiscard]] constexpr std::optional<priority> priority_from(std::string_view name) noexcept
 {
@@ -534,6 +586,97 @@ private:
     tidegate_rate values_;
 };
 
+/// What moves a gate's limit, and within which bounds.
+class controller
+{
+public:
+    /// With all bounds at their defaults.
+    constexpr controller(controller_kind kind) noexcept
+        : values_{static_cast<std::int32_t>(kind), 0, 0, 0, 0, 0}
+    {
+    }
+
+    /// The smallest limit; 0 is the default: 1.
+    constexpr controller &min(whole limit) noexcept
+    {
+        values_.min = limit.get();
+        return *this;
+    }
+
+    /// The largest limit; 0 is the default: 1000, or the smallest if that is more.
+    constexpr controller &max(whole limit) noexcept
+    {
+        values_.max = limit.get();
+        return *this;
+    }
+
+    /// A limit that a capacity test has shown to hold: nothing goes above it. 0: none.
+    constexpr controller &ceiling(whole limit) noexcept
+    {
+        values_.ceiling = limit.get();
+        return *this;
+    }
+
+    /// The limit to start from; 0 is the default: the gate's own, and where it has none, too, the geometric mean
+    /// of the smallest and the largest.
+    constexpr controller &prior(whole limit) noexcept
+    {
+        values_.prior = limit.get();
+        return *this;
+    }
+
+private:
+    friend class config;
+
+    tidegate_controller values_;
+};
+
+/// A signal that a gate watches, and what its readings mean: docs/signals.md. What is not set has the kind's
+/// default.
+class signal_config
+{
+public:
+    /// `name`: a label; each signal of a gate has one of its own. The kind's name unless given.
+    explicit signal_config(signal_kind kind, std::optional<std::string> name = std::nullopt)
+        : name_(std::move(name)), values_(TIDEGATE_SIGNAL_INIT)
+    {
+        values_.kind = static_cast<std::int32_t>(kind);
+    }
+
+    /// Overloaded at this pressure or above, 0 to 1.
+    signal_config &enter(double pressure) { return set(values_.enter, pressure, "enter"); }
+    /// Not overloaded any more at this pressure or below; below `enter`.
+    signal_config &leave(double pressure) { return set(values_.leave, pressure, "leave"); }
+    /// The pressure at which all is shed that can be; `enter` or above.
+    signal_config &full(double pressure) { return set(values_.full, pressure, "full"); }
+    /// For how long it must stay at `enter` or above.
+    signal_config &enter_for(seconds time) { return set(values_.enter_for, time.count(), "enter_for"); }
+    /// For how long it must stay at `leave` or below.
+    signal_config &leave_for(seconds time) { return set(values_.leave_for, time.count(), "leave_for"); }
+    /// How long it rests after a change.
+    signal_config &dwell(seconds time) { return set(values_.dwell, time.count(), "dwell"); }
+    /// In which time what it sheds may rise from nothing to all.
+    signal_config &ramp(seconds time) { return set(values_.ramp, time.count(), "ramp"); }
+
+private:
+    friend class config;
+    friend class gate;
+
+    /// In C a negative number is the default, which nobody means who sets one.
+    signal_config &set(double &value, double to, const char *what)
+    {
+        value = to;
+        if (to < 0.0 && wrong_.empty()) {
+            wrong_ = std::string(what) + " of a signal must be 0 or more, got " + std::to_string(to);
+        }
+        return *this;
+    }
+
+    std::optional<std::string> name_;
+    tidegate_signal_config values_;
+    std::string wrong_;  // told when it is used
+};
+
 /// What a gate is made from. Whatever is wrong with it is told when the gate is made.
 class config
 {
@@ -545,6 +688,12 @@ public:
         values_.limit = limit.get();
     }
 
+    /// A gate whose limit is where `moved_by` starts.
+    config(std::string_view name, const controller &moved_by) : name_(name), values_(TIDEGATE_CONFIG_INIT)
+    {
+        values_.controller = moved_by.values_;
+    }
+
     /// How full the gate may be for each priority.
     config &set_thresholds(const thresholds &by_priority)
     {
@@ -552,6 +701,30 @@ public:
             values_.thresholds[n] = by_priority.values_[n];
         }
         wrong_ = by_priority.wrong_;
+        return *this;
+    }
+
+    /// What moves the limit, which is where it starts; nothing unless set.
+    config &set_controller(const controller &of)
+    {
+        values_.controller = of.values_;
+        return *this;
+    }
+
+    /// The time within which an answer is good, for the controller and for latency signals; every success is
+    /// unless set.
+    config &set_objective(seconds objective)
+    {
+        // Zero is none in C. Here it is a mistake, of which C says the same as of a time that rounds to it.
+        const bool none = objective.count() == 0.0;
+        values_.objective = none ? std::numeric_limits<double>::min() : objective.count();
+        return *this;
+    }
+
+    /// A further signal to watch.
+    config &add_signal(signal_config signal)
+    {
+        signals_.push_back(std::move(signal));
         return *this;
     }
 
@@ -586,8 +759,33 @@ public:
 private:
     friend class gate;
 
+    /// What is wrong with it that C cannot see; empty where nothing is.
+    [[nodiscard]] const std::string &wrong() const noexcept
+    {
+        for (const signal_config &signal : signals_) {
+            if (wrong_.empty() && !signal.wrong_.empty()) {
+                return signal.wrong_;
+            }
+        }
+        return wrong_;
+    }
+
+    /// As C takes it: `signals` get those that it points at.
+    [[nodiscard]] tidegate_config values(std::vector<tidegate_signal_config> &signals) const
+    {
+        for (const signal_config &signal : signals_) {
+            signals.push_back(signal.values_);
+            signals.back().name = signal.name_ ? signal.name_->c_str() : nullptr;
+        }
+        tidegate_config values = values_;
+        values.signals = signals.data();
+        values.signal_count = signals.size();
+        return values;
+    }
+
     std::string name_;
     tidegate_config values_;
+    std::vector<signal_config> signals_;
     std::string wrong_;
 };
 
@@ -1007,12 +1205,14 @@ public:
         if (auto mismatch = detail::abi_mismatch(tidegate_abi_version())) {
             return *std::move(mismatch);
         }
-        if (!from.wrong_.empty()) {
-            return failure{status(TIDEGATE_ERR_ARGUMENT), from.wrong_};
+        if (!from.wrong().empty()) {
+            return failure{status(TIDEGATE_ERR_ARGUMENT), from.wrong()};
         }
         tidegate_gate *made = nullptr;
         std::array<char, 1024> why{};
-        const status done(tidegate_gate_new(&from.values_, from.name_.data(), from.name_.size(), &made,
+        std::vector<tidegate_signal_config> signals;
+        const tidegate_config values = from.values(signals);
+        const status done(tidegate_gate_new(&values, from.name_.data(), from.name_.size(), &made,
                                             why.data(), why.size()));
         if (!done.ok()) {
             return failure{done, why.data()};
