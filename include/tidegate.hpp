@@ -228,6 +228,38 @@ enum class controller_kind : std::int32_t {
     return "unknown";
 }
 
+/// Why a controller holds the limit that it does.
+enum class move_cause : std::int32_t {
+    /// Nothing spoke for a move.
+    hold = TIDEGATE_CAUSE_HOLD,
+    /// One arm of an experiment.
+    probe = TIDEGATE_CAUSE_PROBE,
+    /// The evidence was for more.
+    raise = TIDEGATE_CAUSE_RAISE,
+    /// The evidence was for less.
+    lower = TIDEGATE_CAUSE_LOWER,
+    /// Most answers were late or failed.
+    lost = TIDEGATE_CAUSE_LOST,
+};
+
+/// The name, as in every language: "raise". "unknown" for a number that is no cause.
+[[nodiscard]] constexpr std::string_view to_string(move_cause of) noexcept
+{
+    switch (of) {
+    case move_cause::hold:
+        return "hold";
+    case move_cause::probe:
+        return "probe";
+    case move_cause::raise:
+        return "raise";
+    case move_cause::lower:
+        return "lower";
+    case move_cause::lost:
+        return "lost";
+    }
+    return "unknown";
+}
+
 /// What a signal measures.
 enum class signal_kind : std::int32_t {
     /// CPU time used of what the process may use.
@@ -406,10 +438,10 @@ inline void status::raise() const
 namespace detail
 {
 
-inline failure outside(const char *what, int least, whole got)
+inline failure outside(const char *what, std::int64_t least, std::int64_t most, whole got)
 {
     std::string message = std::string(what) + " must be a whole number from " + std::to_string(least) +
-                          " to " + std::to_string(largest) + ", got " + std::to_string(got.get());
+                          " to " + std::to_string(most) + ", got " + std::to_string(got.get());
     return {status(TIDEGATE_ERR_ARGUMENT), std::move(message)};
 }
 
@@ -1041,7 +1073,7 @@ inline failure refused_request(status why, priority of, whole weight)
         return {why, why.message()};
     }
     if (weight.get() < 1 || weight.get() > largest) {
-        return outside("weight", 1, weight);
+        return outside("weight", 1, largest, weight);
     }
     return {why, "no priority has the number " + std::to_string(static_cast<std::int32_t>(of))};
 }
@@ -1127,8 +1159,129 @@ struct stats {
     std::uint32_t generation = 0;
 };
 
+/// What a gate's controller is at.
+struct controller_report {
+    /// Which one.
+    controller_kind kind = controller_kind::fixed;
+    /// The smallest limit.
+    std::uint32_t min = 0;
+    /// The largest, the ceiling included.
+    std::uint32_t max = 0;
+    /// Where it started.
+    std::uint32_t prior = 0;
+    /// Why the limit is what it is.
+    move_cause cause = move_cause::hold;
+    /// The time within which an answer is good; none: every success is.
+    std::optional<seconds> objective;
+    /// How often it looked.
+    std::uint64_t looks = 0;
+    /// How often it moved the limit on evidence.
+    std::uint64_t moves = 0;
+    /// How often it moved the limit for an experiment, there and back.
+    std::uint64_t probes = 0;
+    /// Of the window that it looked at last: how long it was,
+    seconds window{0};
+    /// the permits that came back with `success` or `overload`,
+    std::uint64_t completions = 0;
+    /// those that were good,
+    std::uint64_t good = 0;
+    /// those with `overload`,
+    std::uint64_t overload = 0;
+    /// requests that were admitted,
+    std::uint64_t admissions = 0;
+    /// and those that met a full gate.
+    std::uint64_t refusals = 0;
+};
+
+/// One change of a gate's limit.
+struct limit_change {
+    /// The limit before.
+    std::uint32_t from = 0;
+    /// The limit from then on.
+    std::uint32_t to = 0;
+    /// How long ago it was.
+    seconds age{0};
+    /// Why, in at most 63 bytes; empty for nothing.
+    std::string cause;
+};
+
+/// What one signal says.
+struct signal_report {
+    /// Its name.
+    std::string name;
+    /// What it said when it was last looked at, 0 to 1; none: unknown.
+    std::optional<double> value;
+    /// Whether it is overloaded.
+    bool overloaded = false;
+    /// Its own pressure level, 0 to 1.
+    double level = 0.0;
+    /// Overloaded at this or above.
+    double enter = 0.0;
+    /// Not overloaded any more at this or below.
+    double leave = 0.0;
+    /// Its level is 1 at this.
+    double full = 0.0;
+    /// How often it was measured, or a value pushed.
+    std::uint64_t reads = 0;
+    /// How often it did not know.
+    std::uint64_t failures = 0;
+    /// What the last measurement took.
+    seconds cost{0};
+};
+
+/// What a gate's signals come to.
+struct pressure_report {
+    /// The pressure level, 0 to 1: that of the worst signal.
+    double level = 0.0;
+    /// Which share of each priority it sheds, 0 to 1.
+    by_priority<double> shares;
+    /// Whether any signal is overloaded.
+    bool overloaded = false;
+    /// How often one became overloaded, or no longer was.
+    std::uint64_t transitions = 0;
+    /// The signals, in the order in which they were given.
+    std::vector<signal_report> signals;
+};
+
 namespace detail
 {
+
+inline controller_report read(const tidegate_controller_report &raw)
+{
+    controller_report read;
+    read.kind = static_cast<controller_kind>(raw.kind);
+    read.min = raw.min;
+    read.max = raw.max;
+    read.prior = raw.prior;
+    read.cause = static_cast<move_cause>(raw.cause);
+    read.objective = raw.objective > 0.0 ? std::optional(seconds(raw.objective)) : std::nullopt;
+    read.looks = raw.looks;
+    read.moves = raw.moves;
+    read.probes = raw.probes;
+    read.window = seconds(raw.window);
+    read.completions = raw.completions;
+    read.good = raw.good;
+    read.overload = raw.overload;
+    read.admissions = raw.admissions;
+    read.refusals = raw.refusals;
+    return read;
+}
+
+inline signal_report read(const tidegate_signal_report &raw)
+{
+    signal_report read;
+    read.name = raw.name;
+    read.value = raw.value < 0.0 ? std::nullopt : std::optional(raw.value);
+    read.overloaded = raw.overloaded;
+    read.level = raw.level;
+    read.enter = raw.enter;
+    read.leave = raw.leave;
+    read.full = raw.full;
+    read.reads = raw.reads;
+    read.failures = raw.failures;
+    read.cost = seconds(raw.cost);
+    return read;
+}
 
 inline stats read(const tidegate_stats &raw)
 {
@@ -1366,6 +1519,56 @@ public:
         return held < 0.0 ? std::nullopt : std::optional(seconds(held));
     }
 
+    /// What the controller is at; none where there is none.
+    [[nodiscard]] std::optional<controller_report> controller() const
+    {
+        tidegate_controller_report raw = TIDEGATE_CONTROLLER_REPORT_INIT;
+        const bool read = tidegate_get_controller(handle(), &raw) == TIDEGATE_ADMITTED;
+        return read && raw.kind != TIDEGATE_CONTROLLER_NONE ? std::optional(detail::read(raw)) : std::nullopt;
+    }
+
+    /// The last 64 changes of the limit, oldest first; without a controller's experiments.
+    [[nodiscard]] std::vector<limit_change> limit_history() const
+    {
+        std::vector<limit_change> changes;
+        tidegate_limit_change raw = TIDEGATE_LIMIT_CHANGE_INIT;
+        while (tidegate_get_limit_change(handle(), changes.size(), &raw) == TIDEGATE_ADMITTED) {
+            changes.push_back({raw.from, raw.to, seconds(raw.age), raw.cause});
+        }
+        return {changes.rbegin(), changes.rend()};
+    }
+
+    /// What the gate's signals come to; none where there are none. Where it is time to look at them, this does.
+    [[nodiscard]] std::optional<pressure_report> pressure() const
+    {
+        tidegate_pressure raw = TIDEGATE_PRESSURE_INIT;
+        if (tidegate_get_pressure(handle(), &raw) != TIDEGATE_ADMITTED || raw.signals == 0) {
+            return std::nullopt;
+        }
+        pressure_report read;
+        read.level = raw.level;
+        read.overloaded = raw.overloaded;
+        read.transitions = raw.transitions;
+        for (const priority each : priorities) {
+            read.shares[each] = raw.shares[static_cast<std::size_t>(each)];
+        }
+        tidegate_signal_report signal = TIDEGATE_SIGNAL_REPORT_INIT;
+        while (tidegate_get_signal(handle(), read.signals.size(), &signal) == TIDEGATE_ADMITTED) {
+            read.signals.push_back(detail::read(signal));
+        }
+        return read;
+    }
+
+    /// Pushes a value from 0 to 1 into the signal of this name, which is one of kind `pushed`; good for so long, in
+    /// whole milliseconds, rounded up, and unknown after that.
+    template <class Rep, class Period>
+    status try_push_signal(std::string_view name, double value,
+                           std::chrono::duration<Rep, Period> good_for) const noexcept
+    {
+        return status(
+            tidegate_signal(handle(), name.data(), name.size(), value, detail::milliseconds(good_for)));
+    }
+
     /// The weight in flight: one load. Negative, an error's number, for a handle that was moved away.
     [[nodiscard]] std::int64_t in_flight() const noexcept { return tidegate_in_flight(handle()); }
 
@@ -1389,9 +1592,19 @@ public:
     {
         const status done = try_set_limit(limit, cause);
         if (done.code() == TIDEGATE_ERR_ARGUMENT) {
-            detail::outside("limit", 0, limit).raise();
+            const auto moves = controller();
+            moves ? detail::outside("limit", moves->min, moves->max, limit).raise()
+                  : detail::outside("limit", 0, largest, limit).raise();
         }
         check(done);
+    }
+
+    /// As `try_push_signal`. Throws `config_error` where the gate has no such signal, or one that is measured, and
+    /// for a value that is not from 0 to 1.
+    template <class Rep, class Period>
+    void push_signal(std::string_view name, double value, std::chrono::duration<Rep, Period> good_for) const
+    {
+        check(try_push_signal(name, value, good_for));
     }
 
     /// As `try_set_thresholds`. Throws `config_error`.

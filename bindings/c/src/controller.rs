@@ -70,6 +70,11 @@ impl tidegate_controller {
     }
 }
 
+pub(crate) fn number_of(kind: Kind) -> i32 {
+    let known = KINDS.into_iter().find(|&(_, known)| known == kind);
+    known.map_or(TIDEGATE_CONTROLLER_NONE, |(number, _)| number)
+}
+
 fn bound(name: &str, number: i64) -> Result<Option<u32>, Refusal> {
     match u32::try_from(number) {
         Ok(0) => Ok(None),

@@ -21,6 +21,8 @@ mod control;
 
 mod controller;
 mod gates;
+mod moves;
+mod pressure;
 mod rate;
 mod signal;
 
