@@ -29,7 +29,7 @@ impl Changes {
             Some(Some(bounds)) => to.limit = bounds.prior(),
             None => {}
         }
-        let from = gate.configure(to, Difference::CAUSE);
+        let from = gate.configure(&to, Difference::CAUSE);
         if !entry.listed {
             let opened = gate.reinstate();
             let reopened = Difference::Reopened { in_flight: gate.in_flight() };

@@ -7,9 +7,11 @@ use super::signals::{SignalTable, signals};
 use crate::GateBuilder;
 use crate::control::{Control, limit_from};
 use crate::controller::{Bounds, BoundsError};
+use crate::detector::Rule;
 use crate::document::{Table, Value};
 use crate::error::ConfigError;
 use crate::gate::Gate;
+use crate::monitor::Watchlist;
 use crate::priority::{Priority, Threshold, Thresholds};
 use crate::rate::{Rate, burst_from};
 use crate::reconfigure::Settings;
@@ -65,7 +67,8 @@ impl GateTable {
     /// What of it can be changed while the gate is in use.
     pub(crate) fn settings(&self) -> Settings {
         let Self { limit, thresholds, rate, default_priority, enforce, .. } = *self;
-        Settings { limit, thresholds, rate, default_priority, enforce }
+        let signals = Watchlist::unchecked(self.watched());
+        Settings { limit, thresholds, rate, default_priority, enforce, signals }
     }
 
     /// A builder for such a gate.
@@ -77,13 +80,17 @@ impl GateTable {
             .timing(self.timing)
             .rate(self.rate)
             .objective(self.objective)
-            .signals(
-                self.signals.iter().map(|signal| (Signal::named(signal.kind, &*signal.name), signal.rule)),
-            );
+            .signals(self.watched());
         match self.controller {
             Some(ControllerTable { kind, bounds, .. }) => builder.controller(kind, bounds),
             None => builder,
         }
+    }
+}
+
+impl GateTable {
+    fn watched(&self) -> impl Iterator<Item = (Signal, Rule)> {
+        self.signals.iter().map(|signal| (Signal::named(signal.kind, &*signal.name), signal.rule))
     }
 }
 

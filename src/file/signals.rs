@@ -1,10 +1,9 @@
 //! The tables of a gate's signals: `[[gates.NAME.signals]]`.
 
-use std::str::FromStr;
-
 use crate::config::check_name;
 use crate::detector::Rule;
 use crate::document::{Table, Value};
+use crate::error::ConfigError;
 use crate::signal::Kind;
 
 /// What a file says of one signal.
@@ -45,7 +44,7 @@ pub(super) fn signals(gate: &Table<'_>) -> Vec<SignalTable> {
 }
 
 fn kind(value: &Value<'_>) -> Result<Kind, String> {
-    value.string()?.parse().map_err(|error: <Kind as FromStr>::Err| error.to_string())
+    value.string()?.parse().map_err(|error: ConfigError| error.to_string())
 }
 
 fn name<'d>(value: &Value<'d>) -> Result<&'d str, String> {
@@ -62,7 +61,7 @@ fn rule(table: &Table<'_>, default: Rule) -> Option<Rule> {
     let leave_for = read_or(table, "leave_for", default.leave_for(), Value::duration);
     let dwell = read_or(table, "dwell", default.dwell(), Value::duration);
     let ramp = read_or(table, "ramp", default.ramp(), Value::duration);
-    let rule = Rule::new(enter?, leave?, full?);
+    let rule = default.between(enter?, leave?, full?);
     let rule =
         rule.map_err(|error| match ["enter", "leave", "full"].into_iter().find_map(|key| table.value(key)) {
             Some(value) => value.refuse(error),

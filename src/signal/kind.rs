@@ -1,30 +1,29 @@
-//! The signals by name, as configuration files and other languages call them.
+//! The kinds of signals that have a name, as files and other languages write them.
 
+use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
-use super::{Cpu, Memory, Resource, Signal, Source, Stalls};
 use crate::detector::Rule;
+use crate::error::ConfigError;
 
-/// What a signal is.
+/// What a signal measures, where that needs no more than a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Kind {
-    /// [`Cpu`].
+    /// [`Cpu`](super::Cpu).
     Cpu,
-    /// [`Memory`].
+    /// [`Memory`](super::Memory).
     Memory,
-    /// [`Stalls`] for want of a CPU.
+    /// [`Stalls`](super::Stalls) for a CPU.
     PsiCpu,
-    /// [`Stalls`] for want of memory.
+    /// For memory.
     PsiMemory,
-    /// [`Stalls`] for want of disks.
+    /// For disks.
     PsiIo,
-    /// The gate's own latency against its objective.
+    /// How long the gate's own permits are held, as a share of its objective: 1 where they take that long on average.
     Latency,
-    /// The share of the gate's own answers that were overload.
+    /// The share of the gate's own permits that end with [`Outcome::Overload`](crate::Outcome::Overload).
     Errors,
-    /// [`Signal::pushed`].
+    /// What is [pushed](crate::Gate::signal) in.
     Pushed,
 }
 
@@ -41,7 +40,7 @@ impl Kind {
         Self::Pushed,
     ];
 
-    /// The name, as in configuration files.
+    /// The name used in every language, in metrics and in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,76 +55,49 @@ impl Kind {
         }
     }
 
-    /// The rule of who sets none.
+    /// The rule of who sets none: [`Rule::default`], but for errors, of which ten in a hundred are many: enter at
+    /// 0.1, leave at 0.05, full at 0.5.
     #[must_use]
     pub fn rule(self) -> Rule {
         match self {
-            Self::Errors => Rule::new(0.10, 0.05, 0.5).unwrap_or_default(),
+            Self::Errors => Rule::ERRORS,
             _ => Rule::default(),
         }
     }
+}
 
-    /// Whether it looks at this machine rather than at the gate or at what is pushed in.
-    #[must_use]
-    pub fn is_of_the_machine(self) -> bool {
-        matches!(self, Self::Cpu | Self::Memory | Self::PsiCpu | Self::PsiMemory | Self::PsiIo)
-    }
-
-    /// A signal of this kind, called `name`.
-    #[must_use]
-    pub fn signal(self, name: impl Into<Box<str>>) -> Signal {
-        match self {
-            Self::Cpu => Signal::new(name, Cpu::new),
-            Self::Memory => Signal::new(name, Memory::new),
-            Self::PsiCpu => Signal::new(name, || Stalls::new(Resource::Cpu)),
-            Self::PsiMemory => Signal::new(name, || Stalls::new(Resource::Memory)),
-            Self::PsiIo => Signal::new(name, || Stalls::new(Resource::Io)),
-            // Until the gate has them: unknown.
-            Self::Latency | Self::Errors => Signal::function(name, Duration::from_secs(1), || None),
-            Self::Pushed => Signal::pushed(name),
-        }
-    }
-
-    /// For how long a reading is good; `None` where whoever pushes it says so.
-    #[must_use]
-    pub fn good_for(self) -> Option<Duration> {
-        match self {
-            Self::Cpu => Some(Cpu::new().good_for()),
-            Self::Memory => Some(Memory::new().good_for()),
-            Self::PsiCpu | Self::PsiMemory | Self::PsiIo => Some(Stalls::new(Resource::Cpu).good_for()),
-            Self::Latency | Self::Errors => Some(Duration::from_secs(1)),
-            Self::Pushed => None,
-        }
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
 impl FromStr for Kind {
-    type Err = String;
+    type Err = ConfigError;
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| format!("signal must be one of cpu, memory, psi-cpu, psi-memory, psi-io, latency, errors, pushed, got {name:?}"))
+    fn from_str(name: &str) -> Result<Self, ConfigError> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| ConfigError::SignalKind { got: name.to_owned() })
     }
 }
 
-#[cfg(all(test, not(tidegate_loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signal::Signal;
 
     #[test]
-    fn each_name_is_one_kind() {
+    fn every_kind_has_a_name_and_makes_a_signal() {
         for kind in Kind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
-            assert_eq!(kind.signal("x").name(), "x");
+            let signal = Signal::of(kind);
+            assert_eq!((signal.kind(), signal.name()), (Some(kind), kind.name()));
+            assert!(signal == Signal::of(kind) && signal == signal.renewed());
+            for other in Kind::ALL.into_iter().filter(|other| *other != kind) {
+                assert!(signal != Signal::named(other, kind.name()));
+            }
         }
-        for name in ["", "CPU", "psi_cpu", "psi", "push"] {
-            assert!(name.parse::<Kind>().is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_is_pushed_is_as_good_as_it_says() {
-        assert_eq!(Kind::Pushed.good_for(), None);
-        assert_eq!(Kind::Cpu.good_for(), Some(Duration::from_millis(250)));
-        assert_eq!(Kind::PsiIo.good_for(), Some(Duration::from_secs(1)));
+        let refused = "disk".parse::<Kind>().unwrap_err().to_string();
+        assert!(refused.contains("psi-io") && refused.ends_with("got \"disk\""), "{refused}");
     }
 }

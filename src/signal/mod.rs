@@ -25,10 +25,11 @@ mod cgroup;
 mod cores;
 mod cpu;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 mod kind;
 mod lazy;
 mod memory;
+mod own;
 mod psi;
 mod rarely;
 mod root;
@@ -42,6 +43,7 @@ pub use cpu::Cpu;
 pub use kind::Kind;
 pub use lazy::{Report, Signal};
 pub use memory::Memory;
+pub(crate) use own::{Figures, Own};
 pub use psi::{Resource, Stalls};
 
 use crate::error::ConfigError;

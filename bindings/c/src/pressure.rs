@@ -141,7 +141,8 @@ pub unsafe extern "C" fn tidegate_get_signal(
     // SAFETY: the caller's promise, here and below.
     guard(|| unsafe {
         let pressure = reference(gate)?.core.pressure();
-        let signal = pressure.as_ref().and_then(|is| is.signals.get(position)).ok_or(TIDEGATE_ERR_ARGUMENT)?;
+        let signal =
+            pressure.as_ref().and_then(|is| is.signals.get(position)).ok_or(TIDEGATE_ERR_ARGUMENT)?;
         let mut name = [0; NAME];
         text::write(name.as_mut_ptr(), NAME, &signal.name);
         versioned::write(out, |struct_size| tidegate_signal_report {

@@ -122,7 +122,7 @@ impl tidegate_signal_config {
         };
         let default = kind.rule();
         let share = |value: f64, default: f64| if value < 0.0 { default } else { value };
-        let rule = Rule::new(
+        let rule = default.between(
             share(self.enter, default.enter()),
             share(self.leave, default.leave()),
             share(self.full, default.full()),

@@ -88,6 +88,8 @@ impl From<ConfigError> for Refusal {
             // A configuration that contradicts itself is one thing, a value outside its rule another.
             ConfigError::TopThreshold { .. }
             | ConfigError::ThresholdRises { .. }
+            | ConfigError::SignalTwice { .. }
+            | ConfigError::SignalObjective { .. }
             | ConfigError::Bounds(
                 BoundsError::Min { .. } | BoundsError::Ceiling { .. } | BoundsError::Prior { .. },
             ) => TIDEGATE_ERR_CONFIG,
