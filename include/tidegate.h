@@ -77,6 +77,18 @@
 /** What tidegate_signal_config starts from: all defaults, and a kind (0) that has to be set. */
 #define TIDEGATE_SIGNAL_INIT {sizeof(tidegate_signal_config), 0, NULL, -1, -1, -1, -1, -1, -1, -1}
 
+/** What tidegate_controller_report, tidegate_limit_change, tidegate_pressure and tidegate_signal_report start from. */
+#define TIDEGATE_CONTROLLER_REPORT_INIT                                                               \
+    {                                                                                                 \
+        sizeof(tidegate_controller_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0               \
+    }
+#define TIDEGATE_LIMIT_CHANGE_INIT {sizeof(tidegate_limit_change), 0, 0, 0, 0, {0}}
+#define TIDEGATE_PRESSURE_INIT {sizeof(tidegate_pressure), false, {0}, 0, {0}, 0, 0}
+#define TIDEGATE_SIGNAL_REPORT_INIT                                                                   \
+    {                                                                                                 \
+        sizeof(tidegate_signal_report), false, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}                       \
+    }
+
 /** What tidegate_permit starts from. */
 #define TIDEGATE_PERMIT_INIT {sizeof(tidegate_permit), 0, 0, false, {0}}
 
@@ -185,6 +197,31 @@
  * Climbs to where most good answers come out.
  */
 #define TIDEGATE_CONTROLLER_GOODPUT 5
+
+/**
+ * Nothing spoke for a move.
+ */
+#define TIDEGATE_CAUSE_HOLD 0
+
+/**
+ * One arm of an experiment: a little above or below, and back soon.
+ */
+#define TIDEGATE_CAUSE_PROBE 1
+
+/**
+ * The evidence was for more.
+ */
+#define TIDEGATE_CAUSE_RAISE 2
+
+/**
+ * The evidence was for less.
+ */
+#define TIDEGATE_CAUSE_LOWER 3
+
+/**
+ * Most answers were late or failed: down at once.
+ */
+#define TIDEGATE_CAUSE_LOST 4
 
 /**
  * A rate per second.
@@ -577,6 +614,196 @@ typedef struct tidegate_attribute {
      */
     size_t value_len;
 } tidegate_attribute;
+
+/**
+ * What a gate's controller is at. Start with `TIDEGATE_CONTROLLER_REPORT_INIT`.
+ */
+typedef struct tidegate_controller_report {
+    /**
+     * `sizeof(tidegate_controller_report)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * One of the `TIDEGATE_CONTROLLER_` numbers; `TIDEGATE_CONTROLLER_NONE` where there is none, and then all else
+     * is zero.
+     */
+    int32_t kind;
+    /**
+     * The smallest limit.
+     */
+    uint32_t min;
+    /**
+     * The largest, the ceiling included.
+     */
+    uint32_t max;
+    /**
+     * Where it started.
+     */
+    uint32_t prior;
+    /**
+     * Why the limit is what it is: one of the `TIDEGATE_CAUSE_` numbers.
+     */
+    int32_t cause;
+    /**
+     * The time within which an answer is good, in seconds; 0: every success is.
+     */
+    double objective;
+    /**
+     * How often it looked.
+     */
+    uint64_t looks;
+    /**
+     * How often it moved the limit on evidence.
+     */
+    uint64_t moves;
+    /**
+     * How often it moved the limit for an experiment, there and back.
+     */
+    uint64_t probes;
+    /**
+     * Of the window that it looked at last: how long it was, in seconds,
+     */
+    double window;
+    /**
+     * the permits that came back with `success` or `overload`,
+     */
+    uint64_t completions;
+    /**
+     * those that were good,
+     */
+    uint64_t good;
+    /**
+     * those with `overload`,
+     */
+    uint64_t overload;
+    /**
+     * requests that were admitted,
+     */
+    uint64_t admissions;
+    /**
+     * and those that met a full gate.
+     */
+    uint64_t refusals;
+} tidegate_controller_report;
+
+/**
+ * One change of a gate's limit. Start with `TIDEGATE_LIMIT_CHANGE_INIT`.
+ */
+typedef struct tidegate_limit_change {
+    /**
+     * `sizeof(tidegate_limit_change)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * The limit before.
+     */
+    uint32_t from;
+    /**
+     * The limit from then on.
+     */
+    uint32_t to;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * How long ago it was, in seconds.
+     */
+    double age;
+    /**
+     * Why, as whoever changed it said, or "raise", "lower" or "lost" for a controller; cut to 63 bytes and ended
+     * with NUL; empty for nothing.
+     */
+    char cause[64];
+} tidegate_limit_change;
+
+/**
+ * What a gate's signals come to. Start with `TIDEGATE_PRESSURE_INIT`.
+ */
+typedef struct tidegate_pressure {
+    /**
+     * `sizeof(tidegate_pressure)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * Whether any signal is overloaded.
+     */
+    bool overloaded;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[3];
+    /**
+     * The pressure level, 0.0 to 1.0: that of the worst signal.
+     */
+    double level;
+    /**
+     * Which share of each priority it sheds, 0.0 to 1.0, most important first.
+     */
+    double shares[4];
+    /**
+     * How many signals there are.
+     */
+    uint64_t signals;
+    /**
+     * How often one became overloaded, or no longer was.
+     */
+    uint64_t transitions;
+} tidegate_pressure;
+
+/**
+ * What one signal says. Start with `TIDEGATE_SIGNAL_REPORT_INIT`.
+ */
+typedef struct tidegate_signal_report {
+    /**
+     * `sizeof(tidegate_signal_report)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * Whether it is overloaded.
+     */
+    bool overloaded;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[3];
+    /**
+     * What it said when it was last looked at, 0.0 to 1.0; -1 is unknown.
+     */
+    double value;
+    /**
+     * Its own pressure level, 0.0 to 1.0.
+     */
+    double level;
+    /**
+     * Overloaded at this or above.
+     */
+    double enter;
+    /**
+     * Not overloaded any more at this or below.
+     */
+    double leave;
+    /**
+     * Its level is 1 at this.
+     */
+    double full;
+    /**
+     * How often it was measured, or a value pushed.
+     */
+    uint64_t reads;
+    /**
+     * How often it did not know.
+     */
+    uint64_t failures;
+    /**
+     * What the last measurement took, in seconds.
+     */
+    double cost;
+    /**
+     * Its name, ended with NUL.
+     */
+    char name[256];
+} tidegate_signal_report;
 
 /**
  * Admitted; from calls that do not ask for admission: done.
@@ -987,6 +1214,59 @@ tidegate_status tidegate_classify(const struct tidegate_gates *gates,
                                   int32_t *priority,
                                   char *why,
                                   size_t why_cap);
+
+/**
+ * Reads what the gate's controller is at.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_VERSION`.
+ */
+tidegate_status tidegate_get_controller(const struct tidegate_gate *gate,
+                                        struct tidegate_controller_report *out);
+
+/**
+ * Reads one of the last 64 changes of the limit: the one at `position`, from 0, the latest first. A controller's
+ * experiments are not among them.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_VERSION`, or `TIDEGATE_ERR_ARGUMENT` behind the
+ * last.
+ */
+tidegate_status tidegate_get_limit_change(const struct tidegate_gate *gate,
+                                          size_t position,
+                                          struct tidegate_limit_change *out);
+
+/**
+ * Pushes a value into a signal of kind `TIDEGATE_SIGNAL_PUSHED`; whoever asks for a permit next has it looked at.
+ *
+ * `name`: the signal's, `name_len` bytes of UTF-8. `value`: a pressure from 0.0 to 1.0. `good_for_ms`: for how many
+ * milliseconds it holds, from 0 on; after that the signal is unknown, which is never overload.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` where the gate has no such signal, or
+ * one that is measured, and for numbers outside their rule. Then nothing was changed.
+ */
+tidegate_status tidegate_signal(const struct tidegate_gate *gate,
+                                const char *name,
+                                size_t name_len,
+                                double value,
+                                int64_t good_for_ms);
+
+/**
+ * Reads what the gate's signals come to; all zero without signals. Where it is time to look at them, this does.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_VERSION`.
+ */
+tidegate_status tidegate_get_pressure(const struct tidegate_gate *gate,
+                                      struct tidegate_pressure *out);
+
+/**
+ * Reads what the signal at a position says, from 0, in the order in which they were given. Where it is time to look at
+ * the signals, this does.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_VERSION`, or `TIDEGATE_ERR_ARGUMENT` behind the
+ * last.
+ */
+tidegate_status tidegate_get_signal(const struct tidegate_gate *gate,
+                                    size_t position,
+                                    struct tidegate_signal_report *out);
 
 /**
  * Sets the rate, or takes it away by one that is all zero. Once this has returned, nothing is admitted by the old

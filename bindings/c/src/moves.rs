@@ -24,9 +24,6 @@ pub const TIDEGATE_CAUSE_LOWER: i32 = 3;
 /// Most answers were late or failed: down at once.
 pub const TIDEGATE_CAUSE_LOST: i32 = 4;
 
-/// How much of a cause is read, with its NUL.
-const CAUSE: usize = 64;
-
 /// What a gate's controller is at. Start with `TIDEGATE_CONTROLLER_REPORT_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -149,7 +146,7 @@ pub struct tidegate_limit_change {
     pub age: f64,
     /// Why, as whoever changed it said, or "raise", "lower" or "lost" for a controller; cut to 63 bytes and ended
     /// with NUL; empty for nothing.
-    pub cause: [c_char; CAUSE],
+    pub cause: [c_char; 64],
 }
 
 // SAFETY: numbers only.
@@ -172,8 +169,8 @@ pub unsafe extern "C" fn tidegate_get_limit_change(
         let history = gate.core.limit_history();
         let change = history.iter().rev().nth(position).ok_or(TIDEGATE_ERR_ARGUMENT)?;
         let age = std::time::Duration::from_nanos(gate.core.now_ns().saturating_sub(change.at_ns));
-        let mut cause = [0; CAUSE];
-        text::write(cause.as_mut_ptr(), CAUSE, change.cause.as_deref().unwrap_or_default());
+        let mut cause = [0; 64];
+        text::write(cause.as_mut_ptr(), cause.len(), change.cause.as_deref().unwrap_or_default());
         versioned::write(out, |struct_size| tidegate_limit_change {
             struct_size,
             from: change.from,

@@ -91,8 +91,8 @@ pub unsafe extern "C" fn tidegate_get_pressure(
     })
 }
 
-/// How many bytes a name may have, with its NUL.
-const NAME: usize = MAX_NAME_BYTES + 1;
+// A name and its NUL fit.
+const _: () = assert!(MAX_NAME_BYTES < 256);
 
 /// What one signal says. Start with `TIDEGATE_SIGNAL_REPORT_INIT`.
 #[repr(C)]
@@ -121,7 +121,7 @@ pub struct tidegate_signal_report {
     /// What the last measurement took, in seconds.
     pub cost: f64,
     /// Its name, ended with NUL.
-    pub name: [c_char; NAME],
+    pub name: [c_char; 256],
 }
 
 // SAFETY: numbers only.
@@ -143,8 +143,8 @@ pub unsafe extern "C" fn tidegate_get_signal(
         let pressure = reference(gate)?.core.pressure();
         let signal =
             pressure.as_ref().and_then(|is| is.signals.get(position)).ok_or(TIDEGATE_ERR_ARGUMENT)?;
-        let mut name = [0; NAME];
-        text::write(name.as_mut_ptr(), NAME, &signal.name);
+        let mut name = [0; 256];
+        text::write(name.as_mut_ptr(), name.len(), &signal.name);
         versioned::write(out, |struct_size| tidegate_signal_report {
             struct_size,
             overloaded: signal.overloaded.into(),
