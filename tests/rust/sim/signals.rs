@@ -39,7 +39,8 @@ fn a_value_that_is_pushed_sheds_for_as_long_as_it_is_good() {
     assert_eq!(shed_by_pressure(&report, 122.0, 180.0), 0, "unknown is not overload");
     // The level is (0.95 - 0.7) / 0.3, at which all of the least important are shed and 31.67 % of the most.
     let steady = report.series.iter().filter(|point| (80.0..119.0).contains(&point.start_s));
-    let tops = steady.flat_map(|point| &point.by_priority).filter(|one| one.priority == Priority::CriticalPlus);
+    let tops =
+        steady.flat_map(|point| &point.by_priority).filter(|one| one.priority == Priority::CriticalPlus);
     let (shed, offered) = tops.fold((0, 0), |(shed, offered), one| {
         (shed + one.tally.shed_for(Reason::Pressure), offered + one.tally.offered)
     });
@@ -90,14 +91,28 @@ fn what_a_scenario_does_not_have_is_refused_at_its_line() {
     let machine = PUSHED.replace("{ kind = \"pushed\"", "{ kind = \"cpu\" }, { kind = \"pushed\"");
     assert_eq!(
         faults(&machine),
-        ["line 5: gate.signals: a simulator has no CPU, memory or disk to measure: the signals of a scenario are \
-          latency, errors and pushed, got cpu"]
+        [
+            "line 5: gate.signals: a simulator has no CPU, memory or disk to measure: the signals of a scenario are \
+          latency, errors and pushed, got cpu"
+        ]
     );
     for (from, to, fault) in [
-        ("signal = \"db\"", "signal = \"d\"", "line 6: pushes[1]: the gate must have a pushed signal of this name, got \"d\""),
+        (
+            "signal = \"db\"",
+            "signal = \"d\"",
+            "line 6: pushes[1]: the gate must have a pushed signal of this name, got \"d\"",
+        ),
         ("value = 0.95", "value = 95", "line 6: pushes[1]: a pressure must be a number from 0 to 1, got 95"),
-        ("at = \"1min\"", "at = \"3min\"", "line 7: pushes[1].at: must come before the end of the run at 180 s, got \"3min\""),
-        ("good_for = \"1min\"", "good_for = \"0s\"", "line 10: pushes[1].good_for: must be a time above 0, got 0 s"),
+        (
+            "at = \"1min\"",
+            "at = \"3min\"",
+            "line 7: pushes[1].at: must come before the end of the run at 180 s, got \"3min\"",
+        ),
+        (
+            "good_for = \"1min\"",
+            "good_for = \"0s\"",
+            "line 10: pushes[1].good_for: must be a time above 0, got 0 s",
+        ),
         ("good_for = \"1min\"\n", "", "line 6: pushes[1]: good_for is missing"),
     ] {
         assert_eq!(faults(&PUSHED.replace(from, to)), [fault], "{to}");
@@ -113,5 +128,8 @@ fn nor_may_a_program_give_it_one() {
     let cpu = tidegate::signal::Signal::named(tidegate::signal::Kind::Cpu, "cpu");
     scenario.gate = Some(gate.signals([(cpu, tidegate::detector::Rule::default())]));
     let refused = scenario.run(1).unwrap_err().to_string();
-    assert!(refused.starts_with("gate.signals: a simulator has no CPU") && refused.ends_with("got cpu"), "{refused}");
+    assert!(
+        refused.starts_with("gate.signals: a simulator has no CPU") && refused.ends_with("got cpu"),
+        "{refused}"
+    );
 }
