@@ -438,6 +438,15 @@ const PIECES: &[&str] = &[
     "thresholds = 3\n",
     "default_priority = 'essential'\n",
     "scope = 'host'\n",
+    "objective = '2s'\n",
+    "objective = 2\n",
+    "controller = { kind = 'goodput', min = 4 }\n",
+    "controller = { kind = 'aimd', max = 3, prior = 9 }\n",
+    "[gates.db.controller]\nkind = 'fixed'\n",
+    "kind = 'pushed'\n",
+    "kind = 'latency'\nenter = 0.9\n",
+    "enter = 0.2\n",
+    "ramp = '1min'\n",
     "default = 'critical'\n",
     "priority = 'sheddable'\n",
     "match = { path = ['/a*', '*'] }\n",
@@ -494,6 +503,9 @@ fn reloads_under_load_lose_nothing() {
         "[gates.other]\nlimit = 2",
         "[gates.db]\nlimit = 5\nenforce = false\n[gates.other]\nlimit = 1",
         "[gates.db]\nlimit = -1",
+        "[gates.db]\nlimit = 8\ncontroller = { kind = 'aimd', max = 8 }\n[gates.other]\nlimit = 1",
+        "[gates.db]\ncontroller = { kind = 'goodput', min = 2, max = 7 }\nobjective = '1ms'\n\
+         signals = [{ kind = 'errors' }, { kind = 'pushed' }]\n[gates.other]\nlimit = 1",
     ]
     .map(str::to_owned)
     .into();
