@@ -91,13 +91,10 @@ fn refuse(table: &Table<'_>, limit: Option<&Value<'_>>, error: BoundsError) {
         // Noted where the objective stands.
         BoundsError::Objective => return,
     };
-    let at_start = limit.filter(|_| matches!(error, BoundsError::Prior { .. }) && !table.has("prior"));
-    match keys.iter().find_map(|key| table.value(key)) {
+    let start = limit.filter(|_| matches!(error, BoundsError::Prior { .. }));
+    match keys.iter().find_map(|key| table.value(key)).as_ref().or(start) {
         Some(value) => value.refuse(error),
-        None => match at_start {
-            Some(limit) => limit.refuse(error),
-            None => table.refuse(error),
-        },
+        None => table.refuse(error),
     }
 }
 
@@ -177,6 +174,10 @@ mod tests {
                 &[
                     "line 2: gate.limit: the prior, or the limit where there is none, must be from min (1) to max (1000), got 0",
                 ],
+            ),
+            (
+                "[gate]\nlimit = 20\n[gate.controller]\nkind = 'aimd'\nmin = 30\nmax = 0",
+                &["line 6: gate.controller.max: max must be a whole number from 1 to 2147483647, got 0"],
             ),
             ("[gate]\ncontroller = 'goodput'", &["line 2: gate.controller: must be a table, got 'goodput'"]),
             (

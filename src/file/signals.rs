@@ -151,6 +151,14 @@ mod tests {
             [format!("line 3: gate.signals[1].leave: {thresholds} 0.9, enter 0.85, full 1")]
         );
         assert_eq!(
+            faults("[[gate.signals]]\nkind = 'cpu'\nfull = 0.8\nleave = 0.1"),
+            [format!("line 6: gate.signals[1].leave: {thresholds} 0.1, enter 0.85, full 0.8")]
+        );
+        assert_eq!(
+            faults("[[gate.signals]]\nkind = 'cpu'\nleave = 0.9\nenter = 0.8"),
+            [format!("line 6: gate.signals[1].enter: {thresholds} 0.9, enter 0.8, full 1")]
+        );
+        assert_eq!(
             faults("signals = [{ kind = 'cpu', enter = 0.7 }]"),
             [format!("line 3: gate.signals[1].enter: {thresholds} 0.7, enter 0.7, full 1")]
         );
