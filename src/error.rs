@@ -212,4 +212,14 @@ pub enum ConfigError {
     /// Bounds of a controller that break a rule.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
+    /// A limit that the gate's controller may not hold.
+    #[error("limit must be from min ({min}) to max ({max}) of the gate's controller, got {got}")]
+    LimitBounds {
+        /// What was given.
+        got: u32,
+        /// The smallest limit allowed.
+        min: u32,
+        /// The largest limit allowed.
+        max: u32,
+    },
 }

@@ -5,7 +5,6 @@ use crate::config::check_name;
 use crate::document::{self, FileError, Problem, Table, Value};
 use crate::file::gates::Entry;
 use crate::file::{GateTable, classifier};
-use crate::signal::Kind;
 
 /// The content of a file.
 #[derive(Debug)]
@@ -72,9 +71,6 @@ fn gate(name: &str, table: &Table<'_>, live: Option<&Entry>) -> Option<NamedGate
         refuse_other_timing(table, live);
     }
     let read = GateTable::read(table)?;
-    if let Some(live) = live {
-        refuse_untimed(table, &read, live);
-    }
     Some(NamedGate { name: name.to_owned(), table: read, line: table.line(), key: table.key().to_owned() })
 }
 
@@ -87,22 +83,6 @@ fn refuse_other_timing(table: &Table<'_>, live: &Entry) {
         Some(value) if value.boolean() == Ok(!has) => value.refuse(rule),
         None if has => table.refuse(rule),
         _ => {}
-    }
-}
-
-/// A gate that was made for a latency signal measures what that needs; another does not.
-fn refuse_untimed(table: &Table<'_>, read: &GateTable, live: &Entry) {
-    let latency = read.signals.iter().any(|signal| signal.kind == Kind::Latency);
-    if latency && !live.gate.is_timed() {
-        let rule = format_args!(
-            "a latency signal needs timing, which is chosen when a gate is made and cannot be changed while it is in \
-             use: gate {} has none",
-            live.gate.name()
-        );
-        match table.value("signals") {
-            Some(signals) => signals.refuse(rule),
-            None => table.refuse(rule),
-        }
     }
 }
 

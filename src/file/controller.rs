@@ -89,7 +89,7 @@ fn refuse(table: &Table<'_>, limit: Option<&Value<'_>>, error: BoundsError) {
         BoundsError::Prior { .. } => &["prior"],
         BoundsError::Min { .. } => &["min", "max"],
         // Noted where the objective stands.
-        BoundsError::Objective => return,
+        BoundsError::Objective | BoundsError::TwoObjectives { .. } => return,
     };
     let start = limit.filter(|_| matches!(error, BoundsError::Prior { .. }));
     match keys.iter().find_map(|key| table.value(key)).as_ref().or(start) {

@@ -22,24 +22,27 @@ impl Changes {
         let gate = &entry.gate;
         let (before, after) = (&entry.table, &named.table);
         let mut to = after.settings();
-        let begun = after.controller.map(|controller| controller.after(before.controller, gate.limit()));
-        // Until the gate has a controller: one that goes on leaves the limit where it is.
-        match begun {
-            Some(None) => to.limit = gate.limit(),
-            Some(Some(bounds)) => to.limit = bounds.prior(),
-            None => {}
-        }
+        let found = gate.limit();
+        let begun = after.controller.and_then(|controller| controller.after(before.controller, found));
+        to.controller = match (after.controller, begun) {
+            (Some(controller), Some(bounds)) => Some((controller.kind, bounds)),
+            (Some(_), None) => gate.settings().controller, // which goes on
+            (None, _) => None,
+        };
+        to.limit = to.controller.map_or(to.limit, |(_, bounds)| bounds.prior());
         let from = gate.configure(&to, Difference::CAUSE);
+        let was = if from.controller.is_some() { found } else { from.limit };
+        let is = if to.controller.is_some() && begun.is_none() { was } else { to.limit };
         if !entry.listed {
             let opened = gate.reinstate();
             let reopened = Difference::Reopened { in_flight: gate.in_flight() };
             self.add(gate, if opened { reopened } else { Difference::StaysClosed });
         }
-        self.differ(gate, from.limit, to.limit, |from, to| Difference::Limit { from, to });
+        self.differ(gate, was, is, |from, to| Difference::Limit { from, to });
         self.differ(gate, from.thresholds, to.thresholds, |from, to| Difference::Thresholds { from, to });
         self.differ(gate, from.rate, to.rate, |from, to| Difference::Rate { from, to });
         self.differ(gate, before.objective, after.objective, |from, to| Difference::Objective { from, to });
-        self.controllers(gate, before.controller, after.controller, begun.flatten());
+        self.controllers(gate, before.controller, after.controller, begun);
         self.signals(gate, &before.signals, &after.signals);
         self.differ(gate, from.default_priority, to.default_priority, |from, to| {
             Difference::DefaultPriority { from, to }

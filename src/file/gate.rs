@@ -66,9 +66,10 @@ impl GateTable {
 
     /// What of it can be changed while the gate is in use.
     pub(crate) fn settings(&self) -> Settings {
-        let Self { limit, thresholds, rate, default_priority, enforce, .. } = *self;
+        let Self { limit, thresholds, rate, objective, default_priority, enforce, .. } = *self;
+        let controller = self.controller.map(|controller| (controller.kind, controller.bounds));
         let signals = Watchlist::unchecked(self.watched());
-        Settings { limit, thresholds, rate, default_priority, enforce, signals }
+        Settings { limit, thresholds, rate, objective, controller, default_priority, enforce, signals }
     }
 
     /// A builder for such a gate.

@@ -281,20 +281,23 @@ fn signals_keep_what_they_have_read() {
     assert!(served.db.pressure().is_none());
 }
 
-/// What a latency signal needs is fixed when a gate is made.
 #[test]
-fn a_latency_signal_needs_a_gate_that_measures() {
-    let latency = "[gates.db]\nlimit = 20\nobjective = '2s'\nsignals = [{ kind = 'latency' }]";
-    let made_for_it = served(latency);
-    assert!(made_for_it.reload(latency).is_empty(), "although the file says nothing of timing");
+fn a_latency_signal_comes_to_a_gate_in_use() {
+    let text = "[gates.db]\nlimit = 20\nobjective = '2s'\nsignals = [{ kind = 'latency', enter_for = '0s', ramp = '0s' }]";
+    let served = served("[gates.db]\nlimit = 20");
+    served.seconds(2, 12, Outcome::Success);
+    assert_eq!(served.reload(text), ["gate db: objective none -> 2s", "gate db: signal latency: added"]);
+    served.seconds(3, 12, Outcome::Success);
+    let value = || served.db.pressure().unwrap().signals[0].value;
+    assert_eq!(value(), Some(0.5), "a second is half of the objective");
+    assert_eq!(served.reload(&text.replace("'2s'", "'1s'")), ["gate db: objective 2s -> 1s"]);
+    served.seconds(3, 12, Outcome::Success);
+    assert_eq!(value(), Some(1.0));
     assert_eq!(
-        made_for_it.reload("[gates.db]\nlimit = 20"),
-        ["gate db: objective 2s -> none", "gate db: signal latency: removed"]
+        served.reload("[gates.db]\nlimit = 20"),
+        ["gate db: objective 1s -> none", "gate db: signal latency: removed"]
     );
-    assert_eq!(
-        made_for_it.reload(latency),
-        ["gate db: objective none -> 2s", "gate db: signal latency: added"]
-    );
+    assert!(served.db.pressure().is_none());
 }
 
 #[test]

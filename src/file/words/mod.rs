@@ -24,8 +24,9 @@ pub(super) fn explain<'g>(gates: impl Iterator<Item = &'g Entry>, classifier: Op
 
 fn explain_gate(to: &mut String, entry: &Entry) -> fmt::Result {
     let Entry { gate, table, .. } = entry;
-    let settings = gate.settings();
-    let Settings { limit, thresholds, rate, default_priority, enforce, signals: _ } = settings.clone();
+    // Not where a controller started, but where it is.
+    let settings = Settings { limit: gate.limit(), ..gate.settings() };
+    let Settings { limit, thresholds, rate, default_priority, enforce, .. } = settings.clone();
     let at_limit = thresholds.at(limit);
     let moves = if table.controller.is_some() { " for now" } else { "" };
     write!(to, "gate {}: at most {limit} at once{moves}", gate.name())?;

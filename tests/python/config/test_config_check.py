@@ -24,7 +24,6 @@ def test_the_example_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         "gate orders: at most 20 at once for now; sheddable_plus while fewer than 18 are inside, "
         "sheddable while fewer than 15\n"
         "  requests that name no priority are critical\n"
-        "  how long permits are held is measured\n"
         "  goodput moves the limit between 4 and 200, from 20 on: it tries a tenth more and a tenth less in turn, "
         "and goes where more good answers come out\n"
         "  it has found the limit after 5 to 10 experiments of at least 240 completions each: a minute or two at "
