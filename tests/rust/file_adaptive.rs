@@ -283,7 +283,7 @@ fn signals_keep_what_they_have_read() {
 
 #[test]
 fn a_latency_signal_comes_to_a_gate_in_use() {
-    let text = "[gates.db]\nlimit = 20\nobjective = '2s'\nsignals = [{ kind = 'latency', enter_for = '0s', ramp = '0s' }]";
+    let text = "[gates.db]\nlimit = 20\nobjective = '2s'\nsignals = [{ kind = 'latency', enter_for = '1h' }]";
     let served = served("[gates.db]\nlimit = 20");
     served.seconds(2, 12, Outcome::Success);
     assert_eq!(served.reload(text), ["gate db: objective none -> 2s", "gate db: signal latency: added"]);
