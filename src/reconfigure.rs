@@ -76,10 +76,13 @@ mod settings {
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
             let mut control = inner.cold().control.lock();
             let before = self.settings_of(&control);
-            if before == to {
+            // Nobody but the program moves a fixed one, and what the file says comes after that.
+            let fixed = to.controller.filter(|(kind, _)| *kind == Kind::Fixed);
+            let strayed = fixed.is_some_and(|(_, bounds)| bounds.prior() != control.limit);
+            if before == to && !strayed {
                 return before;
             }
-            let anew = before.controller != to.controller;
+            let anew = before.controller != to.controller || strayed;
             if let Some((kind, bounds)) = to.controller.filter(|_| anew) {
                 control.steered = Some(Steered::new(kind, bounds, now_ns));
             } else if to.controller.is_none() {
