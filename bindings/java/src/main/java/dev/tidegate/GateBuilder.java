@@ -35,8 +35,7 @@ public final class GateBuilder {
   }
 
   GateBuilder limit(long limit) {
-    // Without a controller -1 is a limit like any other that breaks the rule; with one it would
-    // mean that there is none.
+    // To the library -1 says that there is none, which a controller allows.
     if (limit < 0) {
       throw new IllegalArgumentException(
           "limit must be a whole number from 0 to 2147483647, got " + limit);
@@ -207,7 +206,7 @@ public final class GateBuilder {
 
   static String rateRule(Rate rate) {
     return "a rate has a count from 0 to 10000000000, a second, minute or hour, and a burst from 1"
-               + " to 2147483647, got "
+        + " to 2147483647, got "
         + rate;
   }
 }
