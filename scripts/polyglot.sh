@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 
 code=0
-for language in "${@:-c cpp go node overload}"; do
+for language in "${@:-c cpp go java node overload}"; do
     for name in $language; do
         if [ -x "tests/$name/run.sh" ]; then
             "tests/$name/run.sh" || code=1
