@@ -63,8 +63,8 @@ def table(report: Report) -> Table | None:
         caption="The limit's path",
         headings=("when", "from", "to", "cause"),
         groups=[Group([list(_cells(change, report["virtual_s"])) for change in changes])],
-        note="The last 64 changes. A controller's experiments, a tenth up or down and back in a moment, are not "
-        "among them: the chart of what is in flight shows some.",
+        note="The last 64 changes. A controller's experiments, a tenth up or down and back in a moment, are "
+        "not among them: the chart of what is in flight shows some.",
     )
 
 
