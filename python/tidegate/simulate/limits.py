@@ -86,4 +86,5 @@ def _changes(report: Report) -> list[dict[str, Any]]:
 
 
 def _controller(report: Report) -> dict[str, Any] | None:
-    return (report["scenario"].get("gate") or {}).get("controller")
+    gate: dict[str, Any] | None = report["scenario"].get("gate")
+    return None if gate is None else gate.get("controller")
