@@ -649,8 +649,8 @@ public:
         return *this;
     }
 
-    /// The limit to start from; 0 is the default: the gate's own, and where it has none, too, the geometric mean
-    /// of the smallest and the largest.
+    /// The limit to start from; 0 is the default: the gate's own, and where it has none, too, the geometric
+    /// mean of the smallest and the largest.
     constexpr controller &prior(whole limit) noexcept
     {
         values_.prior = limit.get();
@@ -1365,8 +1365,8 @@ public:
         std::array<char, 1024> why{};
         std::vector<tidegate_signal_config> signals;
         const tidegate_config values = from.values(signals);
-        const status done(tidegate_gate_new(&values, from.name_.data(), from.name_.size(), &made,
-                                            why.data(), why.size()));
+        const status done(
+            tidegate_gate_new(&values, from.name_.data(), from.name_.size(), &made, why.data(), why.size()));
         if (!done.ok()) {
             return failure{done, why.data()};
         }
@@ -1538,7 +1538,8 @@ public:
         return {changes.rbegin(), changes.rend()};
     }
 
-    /// What the gate's signals come to; none where there are none. Where it is time to look at them, this does.
+    /// What the gate's signals come to; none where there are none. Where it is time to look at them, this
+    /// does.
     [[nodiscard]] std::optional<pressure_report> pressure() const
     {
         tidegate_pressure raw = TIDEGATE_PRESSURE_INIT;
@@ -1559,8 +1560,8 @@ public:
         return read;
     }
 
-    /// Pushes a value from 0 to 1 into the signal of this name, which is one of kind `pushed`; good for so long, in
-    /// whole milliseconds, rounded up, and unknown after that.
+    /// Pushes a value from 0 to 1 into the signal of this name, which is one of kind `pushed`; good for so
+    /// long, in whole milliseconds, rounded up, and unknown after that.
     template <class Rep, class Period>
     status try_push_signal(std::string_view name, double value,
                            std::chrono::duration<Rep, Period> good_for) const noexcept
@@ -1599,8 +1600,8 @@ public:
         check(done);
     }
 
-    /// As `try_push_signal`. Throws `config_error` where the gate has no such signal, or one that is measured, and
-    /// for a value that is not from 0 to 1.
+    /// As `try_push_signal`. Throws `config_error` where the gate has no such signal, or one that is
+    /// measured, and for a value that is not from 0 to 1.
     template <class Rep, class Period>
     void push_signal(std::string_view name, double value, std::chrono::duration<Rep, Period> good_for) const
     {

@@ -189,6 +189,19 @@ func (g *Gate) SetEnforce(enforce bool) error {
 	return done(status)
 }
 
+// Signal pushes a value from 0 to 1 into a signal of kind "pushed", which a configuration file gives to the gate. It is
+// good for so long, in whole milliseconds; after that the signal is unknown, which is never overload.
+func (g *Gate) Signal(name string, value float64, goodFor time.Duration) error {
+	text, length := pointerTo(name)
+	status := C.tidegate_signal(g.native, text, length, C.double(value), C.int64_t(goodFor.Milliseconds()))
+	runtime.KeepAlive(g)
+	if status == C.TIDEGATE_ERR_ARGUMENT {
+		return argument("a signal must be one of the gate's into which values are pushed, its value from 0 to 1 and good "+
+			"for no negative time, got %q, %v and %v", name, value, goodFor)
+	}
+	return done(status)
+}
+
 // Close closes the gate for good: nothing is admitted any more. What is inside may leave in its own time. Closing it
 // again changes nothing.
 func (g *Gate) Close() error {

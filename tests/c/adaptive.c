@@ -1,4 +1,5 @@
-/* Controllers and signals: what a configuration takes, and what comes of it on a clock that is set by hand. */
+/* Controllers and signals: what a configuration takes, and what comes of it on a clock that is set by hand.
+ */
 
 #include "check.h"
 #include "tidegate_test.h"
@@ -92,7 +93,8 @@ static void a_controller_moves_the_limit(void)
     /* By hand only within the bounds; then it starts anew from there. */
     CHECK_EQ(tidegate_set_limit(gate, 3), TIDEGATE_ERR_ARGUMENT);
     CHECK_EQ(tidegate_set_limit(gate, 201), TIDEGATE_ERR_ARGUMENT);
-    CHECK_EQ(tidegate_set_limit_cause(gate, 50, "a cause that is longer than the sixty-three bytes that are read of it"),
+    CHECK_EQ(tidegate_set_limit_cause(
+                 gate, 50, "a cause that is longer than the sixty-three bytes that are read of it"),
              TIDEGATE_ADMITTED);
     CHECK_EQ(controller_of(gate).prior, 50);
     CHECK_EQ(tidegate_get_limit_change(gate, 0, &change), TIDEGATE_ADMITTED);
@@ -105,7 +107,7 @@ static void where_a_controller_starts(void)
     static const struct {
         int64_t limit, min, max, ceiling, prior, starts;
     } cases[] = {
-        {-1, 0, 0, 0, 0, 32}, {20, 0, 0, 0, 0, 20},   {20, 0, 0, 10, 0, 10},
+        {-1, 0, 0, 0, 0, 32},  {20, 0, 0, 0, 0, 20},   {20, 0, 0, 10, 0, 10},
         {20, 0, 0, 0, 29, 29}, {-1, 4, 200, 0, 0, 28}, {-1, 2000, 0, 0, 0, 2000},
     };
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
@@ -140,7 +142,8 @@ static void what_no_controller_can_be(void)
             int64_t *bounds[4] = {&config.controller.min, &config.controller.max, &config.controller.ceiling,
                                   &config.controller.prior};
             *bounds[which] = outside[n];
-            refused(&config, TIDEGATE_ERR_ARGUMENT, "must be a whole number from 1 to 2147483647, or 0 for its default, got ");
+            refused(&config, TIDEGATE_ERR_ARGUMENT,
+                    "must be a whole number from 1 to 2147483647, or 0 for its default, got ");
         }
     }
     tidegate_config config = TIDEGATE_CONFIG_INIT;
@@ -171,7 +174,8 @@ static void what_no_controller_can_be(void)
         refused(&config, TIDEGATE_ERR_ARGUMENT, "objective must be ");
     }
     config.objective = NAN;
-    refused(&config, TIDEGATE_ERR_ARGUMENT, "objective must be a time in seconds above 0, or 0 for none, got NaN");
+    refused(&config, TIDEGATE_ERR_ARGUMENT,
+            "objective must be a time in seconds above 0, or 0 for none, got NaN");
 }
 
 static void what_is_pushed_sheds(void)
@@ -202,7 +206,8 @@ static void what_is_pushed_sheds(void)
     CHECK(pressure.shares[3] == 1.0 && pressure.shares[0] > 0.94 && pressure.shares[0] < 0.96);
     tidegate_signal_report signal = TIDEGATE_SIGNAL_REPORT_INIT;
     CHECK_EQ(tidegate_get_signal(gate, 0, &signal), TIDEGATE_ADMITTED);
-    CHECK(strcmp(signal.name, "waits") == 0 && signal.value == 1.0 && signal.overloaded && signal.level == 1.0);
+    CHECK(strcmp(signal.name, "waits") == 0 && signal.value == 1.0 && signal.overloaded &&
+          signal.level == 1.0);
     CHECK(signal.enter == 0.8 && signal.leave == 0.6 && signal.full == 1.0 && signal.reads == 1);
     CHECK_EQ(tidegate_get_signal(gate, 1, &signal), TIDEGATE_ADMITTED);
     CHECK(strcmp(signal.name, "errors") == 0 && signal.value == -1.0 && !signal.overloaded);
@@ -238,7 +243,8 @@ static void what_no_signals_can_be(void)
     config.signal_count = 1;
     refused(&config, TIDEGATE_ERR_NULL, "signals is NULL");
     config.signals = signals;
-    refused(&config, TIDEGATE_ERR_ARGUMENT, "signals[0]: kind must be one of the TIDEGATE_SIGNAL_ numbers, 1 to 8, got 0");
+    refused(&config, TIDEGATE_ERR_ARGUMENT,
+            "signals[0]: kind must be one of the TIDEGATE_SIGNAL_ numbers, 1 to 8, got 0");
     config.signal_count = SIZE_MAX;
     refused(&config, TIDEGATE_ERR_ARGUMENT, "signal_count must be at most 1024, got ");
     config.signal_count = 2;
@@ -254,12 +260,14 @@ static void what_no_signals_can_be(void)
     refused(&config, TIDEGATE_ERR_ARGUMENT, "name must be 1 to 255 bytes");
     signals[1].name = NULL;
     signals[1].enter = 0.7;
-    refused(&config, TIDEGATE_ERR_ARGUMENT, "signals[1]: a signal's thresholds must be 0 <= leave < enter <= full <= 1");
+    refused(&config, TIDEGATE_ERR_ARGUMENT,
+            "signals[1]: a signal's thresholds must be 0 <= leave < enter <= full <= 1");
     signals[1].enter = NAN;
     refused(&config, TIDEGATE_ERR_ARGUMENT, "signals[1]: a signal's thresholds must be");
     signals[1].enter = -1;
     signals[1].dwell = NAN;
-    refused(&config, TIDEGATE_ERR_ARGUMENT, "signals[1]: dwell must be a time in seconds, 0 or more, got NaN");
+    refused(&config, TIDEGATE_ERR_ARGUMENT,
+            "signals[1]: dwell must be a time in seconds, 0 or more, got NaN");
     signals[1].dwell = HUGE_VAL;
     refused(&config, TIDEGATE_ERR_ARGUMENT, "signals[1]: dwell must be");
     signals[1].dwell = -1;
@@ -273,7 +281,8 @@ static void what_no_signals_can_be(void)
     tidegate_gate_free(gate);
 }
 
-/* A program that was built before there were controllers, or rates: what lies behind its struct is not looked at. */
+/* A program that was built before there were controllers, or rates: what lies behind its struct is not looked
+ * at. */
 static void older_programs(void)
 {
     const size_t sizes[] = {offsetof(tidegate_config, rate), offsetof(tidegate_config, controller)};
@@ -331,8 +340,9 @@ static void newer_programs(void)
 /* A file gives the same as a configuration, and a reload leaves what a controller has found. */
 static void from_a_file(void)
 {
-    static const char text[] = "[gates.db]\nlimit = 20\nobjective = '2s'\ncontroller = { kind = 'aimd', min = 4 }\n"
-                               "signals = [{ kind = 'pushed', name = 'waits' }]\n";
+    static const char text[] =
+        "[gates.db]\nlimit = 20\nobjective = '2s'\ncontroller = { kind = 'aimd', min = 4 }\n"
+        "signals = [{ kind = 'pushed', name = 'waits' }]\n";
     tidegate_test_set_clock(0);
     tidegate_gates *gates;
     const tidegate_gate *db;

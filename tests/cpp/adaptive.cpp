@@ -38,7 +38,8 @@ void a_second(const gate &gate, std::uint64_t from, int count, outcome with)
 TEST(a_controller_moves_the_limit)
 {
     tidegate_test_set_clock(0);
-    const gate db(config("db", controller(controller_kind::aimd).min(4).max(200).prior(20)).set_objective(2500ms));
+    const gate db(
+        config("db", controller(controller_kind::aimd).min(4).max(200).prior(20)).set_objective(2500ms));
     const auto first = *db.controller();
     CHECK(first.kind == controller_kind::aimd && first.min == 4 && first.max == 200 && first.prior == 20);
     CHECK(first.objective == seconds(2.5) && first.looks == 0);
@@ -79,14 +80,16 @@ TEST(what_no_controller_can_be)
              "controller.prior" + rule + "9223372036854775807");
     CHECK_EQ(refusal(with(controller(goodput).min(30))),
              "the prior, or the limit where there is none, must be from min (30) to max (1000), got 20");
-    CHECK_EQ(refusal(config("db", controller(goodput).min(30).ceiling(5))), "ceiling must be at least min (30), got 5");
+    CHECK_EQ(refusal(config("db", controller(goodput).min(30).ceiling(5))),
+             "ceiling must be at least min (30), got 5");
     CHECK_EQ(gate(config("db", goodput)).limit(), 32);
     CHECK_EQ(gate(with(controller(goodput).ceiling(10))).limit(), 10);
     CHECK_EQ(refusal(config("db", 20).set_objective(0s)), "objective must be longer than zero");
     CHECK_EQ(refusal(config("db", 20).set_objective(0s).set_thresholds(thresholds())),
              "objective must be longer than zero");
     for (const double objective : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-        CHECK(refusal(config("db", 20).set_objective(seconds(objective))).find("objective must be a time") == 0);
+        CHECK(refusal(config("db", 20).set_objective(seconds(objective))).find("objective must be a time") ==
+              0);
     }
 }
 
@@ -112,7 +115,8 @@ TEST(what_is_pushed_sheds)
     CHECK_EQ(pressure.shares[priority::sheddable], 1.0);
     CHECK(pressure.shares[priority::critical_plus] > 0.94 && pressure.shares[priority::critical_plus] < 0.96);
     const auto &waits = pressure.signals[0];
-    CHECK(waits.name == "waits" && waits.value == 0.95 && waits.overloaded && waits.level == 1.0 && waits.reads == 1);
+    CHECK(waits.name == "waits" && waits.value == 0.95 && waits.overloaded && waits.level == 1.0 &&
+          waits.reads == 1);
     CHECK(waits.enter == 0.8 && waits.leave == 0.6 && waits.full == 0.9);
     CHECK(pressure.signals[1].name == "errors" && !pressure.signals[1].value);
     tidegate_test_set_clock(6 * second);
@@ -132,13 +136,18 @@ TEST(what_no_signal_can_be)
 {
     const signal_config pushed(signal_kind::pushed);
     const auto with = [](signal_config signal) { return config("db", 20).add_signal(std::move(signal)); };
-    CHECK(refusal(with(signal_config(pushed).enter(0.7))).find("signals[0]: a signal's thresholds must be") == 0);
-    CHECK_EQ(refusal(with(signal_config(pushed).enter(-0.5))), "enter of a signal must be 0 or more, got -0.500000");
-    CHECK_EQ(refusal(with(signal_config(pushed).dwell(-1s))), "dwell of a signal must be 0 or more, got -1.000000");
-    CHECK(refusal(with(signal_config(pushed).ramp(seconds(std::nan(""))))).find("signals[0]: ramp must be a time") == 0);
+    CHECK(refusal(with(signal_config(pushed).enter(0.7))).find("signals[0]: a signal's thresholds must be") ==
+          0);
+    CHECK_EQ(refusal(with(signal_config(pushed).enter(-0.5))),
+             "enter of a signal must be 0 or more, got -0.500000");
+    CHECK_EQ(refusal(with(signal_config(pushed).dwell(-1s))),
+             "dwell of a signal must be 0 or more, got -1.000000");
+    CHECK(refusal(with(signal_config(pushed).ramp(seconds(std::nan("")))))
+              .find("signals[0]: ramp must be a time") == 0);
     CHECK(refusal(with(signal_config(signal_kind::pushed, "a\nb"))).find("signals[0]: name must be") == 0 ||
           refusal(with(signal_config(signal_kind::pushed, "a\nb"))).find("name must be") == 0);
     CHECK(refusal(with(pushed).add_signal(pushed)).find("\"pushed\" twice") != std::string::npos);
     CHECK(refusal(with(signal_config(signal_kind::latency))).find("objective") != std::string::npos);
-    CHECK_EQ(gate(with(signal_config(signal_kind::latency)).set_objective(1s)).pressure()->signals[0].name, "latency");
+    CHECK_EQ(gate(with(signal_config(signal_kind::latency)).set_objective(1s)).pressure()->signals[0].name,
+             "latency");
 }

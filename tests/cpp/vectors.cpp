@@ -98,7 +98,8 @@ public:
         } else if (line.op == "set_enforce") {
             answered(line, gate_->try_set_enforce(line.number("enforce") != 0));
         } else if (line.op == "signal") {
-            answered(line, gate_->try_push_signal(from_hexadecimal(line.text("name")), std::stod(line.text("value")),
+            answered(line, gate_->try_push_signal(from_hexadecimal(line.text("name")),
+                                                  std::stod(line.text("value")),
                                                   std::chrono::milliseconds(line.number("good_for_ms"))));
         } else if (line.op == "close") {
             answered(line, gate_->try_close());

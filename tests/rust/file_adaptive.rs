@@ -180,6 +180,24 @@ fn a_prior_that_changed_is_where_to_begin() {
     assert_eq!(served.db.limit(), found);
 }
 
+/// One that stays is where it began once; and where there is one, the limit is not even that.
+#[test]
+fn a_prior_that_stays_is_no_news() {
+    let with = |limit: u32, max: u32| {
+        format!(
+            "[gates.db]\nlimit = {limit}\ncontroller = {{ kind = 'aimd', min = 4, max = {max}, prior = 22 }}"
+        )
+    };
+    let served = served(&with(20, 200));
+    let found = served.climbed();
+    assert!(served.reload(&with(30, 200)).is_empty());
+    assert_eq!(
+        served.reload(&with(30, 300)),
+        [format!("gate db: controller aimd (4 to 200, from 22) -> aimd (4 to 300, from {found})")]
+    );
+    assert_eq!(served.db.limit(), found);
+}
+
 #[test]
 fn a_controller_comes_and_goes() {
     let served = served("[gates.db]\nlimit = 15");

@@ -91,6 +91,7 @@ module.exports = {
   setThresholdKinds: call("tidegate_set_threshold_kinds", Gate, koffi.pointer(Threshold)),
   setRate: call("tidegate_set_rate", Gate, koffi.pointer(Rate)),
   getRate: call("tidegate_get_rate", Gate, out(Rate)),
+  signal: call("tidegate_signal", Gate, Bytes, "size_t", "double", "int64_t"),
   setEnforce: call("tidegate_set_enforce", Gate, "bool"),
   close: call("tidegate_close", Gate),
   drain: call("tidegate_drain", Gate, "int64_t"),

@@ -38,6 +38,11 @@ function withoutNul(text, name) {
   return text;
 }
 
+function number(value, name) {
+  if (typeof value !== "number") throw new TypeError(`${name} must be a number, got ${shown(value)}`);
+  return value;
+}
+
 function flag(value, name) {
   if (typeof value !== "boolean") throw new TypeError(`${name} must be true or false, got ${shown(value)}`);
   return value;
@@ -82,4 +87,4 @@ function burstOf(burst) {
   return number;
 }
 
-module.exports = { ended, flag, rate, thresholds, utf8, whole, withoutNul };
+module.exports = { ended, flag, number, rate, thresholds, utf8, whole, withoutNul };

@@ -158,6 +158,18 @@ class Gate {
     check(abi.setEnforce(this.#handle.pointer, args.flag(enforce, "enforce")), () => "enforce");
   }
 
+  /** Pushes a value into one of the gate's signals, good for so many seconds. */
+  signal(name, value, { goodFor = 5 } = NO_OPTIONS) {
+    const { data, length } = args.utf8(name, "name");
+    const time = args.whole(Math.ceil(goodFor * 1000), "goodFor in milliseconds");
+    check(
+      abi.signal(this.#handle.pointer, data, length, args.number(value, "value"), time),
+      () =>
+        "a signal must be one of the gate's into which values are pushed, its value from 0 to 1 and good for no " +
+        `negative time, got ${words.shown(name)}, ${words.shown(value)} and ${words.shown(goodFor)}`,
+    );
+  }
+
   /** Seconds to stay away, for a request like this; null: unknown; Infinity: no retry can succeed. */
   retryAfter(options = NO_OPTIONS) {
     const { level, weight } = ask(options);

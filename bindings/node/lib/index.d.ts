@@ -134,6 +134,11 @@ export class Gate {
   setRate(rate: string | null, options?: { readonly burst?: Whole }): void;
   /** Switches dry run off (true) or on (false). */
   setEnforce(enforce: boolean): void;
+  /**
+   * Pushes a value from 0 to 1 into a signal of kind "pushed", which a configuration file gives to the gate; after
+   * `goodFor` seconds (5) it is unknown, which is never overload.
+   */
+  signal(name: string, value: number, options?: { readonly goodFor?: number }): void;
   /** Seconds to stay away, for a request like this; null: unknown; Infinity: no retry can succeed. */
   retryAfter(ask?: Ask): number | null;
   /** For how many seconds a share `q` (0 to 1) of a priority's permits were held at most; null: not measured. */

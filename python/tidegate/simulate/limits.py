@@ -48,7 +48,8 @@ def path(report: Report) -> str | None:
         return None
     earlier = "... " if len(changes) > _SHOWN else ""
     moves = ", ".join(
-        f"{change['to']} at {moment(round(change['at_s'], 1))}{_because(change)}" for change in changes[-_SHOWN:]
+        f"{change['to']} at {moment(round(change['at_s'], 1))}{_because(change)}"
+        for change in changes[-_SHOWN:]
     )
     return f"Its limit: {earlier}{moves}."
 
@@ -62,8 +63,8 @@ def table(report: Report) -> Table | None:
         caption="The limit's path",
         headings=("when", "from", "to", "cause"),
         groups=[Group([list(_cells(change, report["virtual_s"])) for change in changes])],
-        note="The last 64 changes. A controller's experiments, a tenth up or down and back in a moment, are not "
-        "among them: the chart of what is in flight shows some.",
+        note="The last 64 changes. A controller's experiments, a tenth up or down and back in a moment, are "
+        "not among them: the chart of what is in flight shows some.",
     )
 
 
@@ -85,4 +86,5 @@ def _changes(report: Report) -> list[dict[str, Any]]:
 
 
 def _controller(report: Report) -> dict[str, Any] | None:
-    return (report["scenario"].get("gate") or {}).get("controller")
+    gate: dict[str, Any] | None = report["scenario"].get("gate")
+    return None if gate is None else gate.get("controller")

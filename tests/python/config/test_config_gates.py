@@ -101,7 +101,7 @@ def test_outcomes_are_checked_at_once(
 
 
 def test_everything_wrong_is_told_at_once(file: Path) -> None:
-    file.write_text("[gates.db]\nlimit = -1\nspeed = 3\n\n[gates.x.controller]\nkind = 'aimd'\n", "utf-8")
+    file.write_text("[gates.db]\nlimit = -1\nspeed = 3\n\n[gates.x.controller]\nkind = 'pid'\n", "utf-8")
     with pytest.raises(ConfigError) as caught:
         load(file)
     assert isinstance(caught.value, ValueError)
@@ -110,11 +110,14 @@ def test_everything_wrong_is_told_at_once(file: Path) -> None:
         Problem(
             3,
             "",
-            'unknown key "speed"; gates.db takes burst, default_priority, enforce, limit, rate, scope, '
-            "thresholds, timing",
+            'unknown key "speed"; gates.db takes burst, controller, default_priority, enforce, limit, '
+            "objective, rate, scope, signals, thresholds, timing",
         ),
-        Problem(5, "gates.x.controller", "this version of Tidegate has no controllers yet"),
-        Problem(5, "gates.x", "limit is missing"),
+        Problem(
+            6,
+            "gates.x.controller.kind",
+            'must be one of fixed, aimd, gradient2, vegas, goodput, got "pid"',
+        ),
     )
     problems = caught.value.problems
     lines = [f"{file}, line {line}: {key}{': ' if key else ''}{said}" for line, key, said in problems]

@@ -133,3 +133,39 @@ fn nor_may_a_program_give_it_one() {
         "{refused}"
     );
 }
+
+/// The database of docs/choosing.md, best with 42 inside.
+#[test]
+fn a_controller_of_a_scenario_finds_its_limit() {
+    let text = r#"duration = "20min"
+        [gate]
+        limit = 10
+        objective = "3s"
+        controller = { kind = "goodput", min = 2, max = 400 }
+        [arrivals]
+        rate = "90/s"
+        [service]
+        kind = "shared"
+        lambda = "3/s"
+        sigma = 0.02
+        kappa = 0.000555
+        sizes = { kind = "lognormal", cv = 0.5 }
+        [clients]
+        timeout = "3s"
+    "#;
+    let scenario = Scenario::from_toml("f.toml", text).unwrap();
+    let report = scenario.run(1).unwrap();
+    let gate = report.gate.clone().unwrap();
+    assert!((30..=60).contains(&gate.limit), "{}", gate.limit);
+    assert!((9..=11).contains(&gate.limit_changes[0].from), "from an arm of the first experiment");
+    assert!(gate.limit_changes.iter().any(|change| change.cause.as_deref() == Some("raise")));
+    assert!(report.series.last().unwrap().limit.is_some_and(|limit| (27..=66).contains(&limit)));
+    assert_eq!(scenario.run(1).unwrap().gate, Some(gate), "the same seed, the same path");
+    let written = serde_json::to_value(&report.scenario).unwrap();
+    assert_eq!(written.pointer("/gate/limit").unwrap(), 10);
+    assert_eq!(
+        *written.pointer("/gate/controller").unwrap(),
+        serde_json::json!({"kind": "goodput", "min": 2, "max": 400, "prior": 10})
+    );
+    assert_eq!(written.pointer("/gate/objective_s").unwrap(), 3.0);
+}
