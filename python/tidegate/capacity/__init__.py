@@ -7,7 +7,8 @@
 - `conductor` says what is sent next, and stops before a target collapses; `journal` writes down what was
   measured, so that an interrupted run goes on where it was;
 - `analysis` turns measurements into a limit, in the Rust core;
-- `findings` is all that a run found; `verdict`, `html`, `show`, `baseline` and `png` tell people and programs.
+- `findings` is all that a run found; `verdict`, `html`, `show`, `baseline` and `png` tell people and
+programs.
 
 Nothing here is imported by `import tidegate`.
 """
