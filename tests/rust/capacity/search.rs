@@ -133,7 +133,7 @@ fn a_limit_that_fails_its_proof_is_lowered() {
     let found = search.recommendation();
     assert_eq!((found.limit, found.c95), (Some(18), Some(29)));
     let (low, high) = found.limit_interval.unwrap();
-    assert!(low <= 18 && 18 <= high && high < 29, "{low} to {high}");
+    assert!(low <= 18 && (18..29).contains(&high), "{low} to {high}");
     assert_eq!(found.gated_error, Some(0.0));
 
     target.fails = Box::new(|limit| if limit < 31 && limit > 8 && limit % 4 != 0 { 0.02 } else { 0.0 });
