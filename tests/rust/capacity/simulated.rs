@@ -113,6 +113,16 @@ fn accepts_after_scaling_what_the_article_accepted() {
     count.check(seeds().end);
 }
 
+#[test]
+fn each_step_meets_requests_of_its_own() {
+    let run = |number, seed| {
+        let step = Step::new(number, Phase::Sweep, Some(1.2), Some(16), TIMEOUT, 720.0);
+        article(1.0).run(&step, seed).expect("a legal step")
+    };
+    assert_eq!(run(3, 1), run(3, 1));
+    assert!(run(3, 1) != run(4, 1) && run(3, 1) != run(3, 2) && run(3, 1) != run(1, 3));
+}
+
 /// With the fraction as a configuration has it, and exponential service, for which the theory is exact.
 #[test]
 fn a_real_gate_keeps_room_for_what_is_essential() {
