@@ -90,8 +90,13 @@ def capped_in_flight(per_s: float, most: int) -> str:
     )
 
 
-def not_recovered(seconds: float, alone: float) -> str:
-    """After an overload one request alone is still slow."""
+def not_recovered(seconds: float, alone: float, failed: str | None) -> str:
+    """After an overload one request alone is still slow, or fails."""
+    if failed is not None:
+        return (
+            f"Left alone for {duration(seconds)} after an overload, one request alone still fails: {failed}. "
+            "Restart it, and go on with --resume."
+        )
     return (
         f"Left alone for {duration(seconds)} after an overload, it still does not answer one request about "
         f"as fast as before ({duration(alone)}): it may go on with work that nobody waits for. See that a "

@@ -172,11 +172,17 @@ class Conductor:
         return played
 
     def _end(self, played: Played) -> End:
+        if played.capped and self._drowning(played):
+            return "collapsed" if played.counts.late else "aborted"
         if played.capped or played.lag > self._load.largest_lag:
             return "lagged"
         if played.stopped is not None:
             return "collapsed" if played.counts.late else "aborted"
         return "held"
+
+    def _drowning(self, played: Played) -> bool:
+        """Whether those in flight would need more than half a timeout, by Little's law."""
+        return played.most_in_flight * played.seconds > played.counts.good * self._plan.timeout / 2
 
     # --- what a target must not do -------------------------------------------------------------------
 
@@ -225,6 +231,7 @@ class Conductor:
             return
         loop = asyncio.get_running_loop()
         began = loop.time()
+        failed = None
         allowed = max(_RECOVERY_TIMEOUTS * self._plan.timeout, 1.0)
         while loop.time() - began < allowed:
             asked = loop.time()
@@ -233,7 +240,7 @@ class Conductor:
             if answered and failed is None and fast:
                 return
             await asyncio.sleep(min(self._alone, 1.0))
-        raise TargetError(advice.not_recovered(allowed, self._alone))
+        raise TargetError(advice.not_recovered(allowed, self._alone, failed))
 
     def _note_lag(self, step: Step, played: Played) -> None:
         if step.rate is None:

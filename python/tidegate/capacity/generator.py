@@ -26,7 +26,7 @@ from tidegate.capacity.target import Target, TargetError
 _RUN_UP_S = 0.02
 # How long a step's last requests may take to end, of which all but the last have been given up on.
 _LANDING_TIMEOUTS = 3
-_LANDING_S = 5.0
+_LANDING_S = 30.0
 _LOOKS_PER_TIMEOUT = 100
 _LEAST_BETWEEN_LOOKS_S = 0.1
 

@@ -73,15 +73,15 @@ def said(step: Step) -> str:
     """A step in few words."""
     match step.phase:
         case "baseline":
-            return "one at a time"
+            return "alone"
         case "ramp":
-            return f"ramp, {rate(step.rate)}"
+            return f"ramp {rate(step.rate)}"
         case "sweep":
-            return f"gate at {step.limit}"
+            return f"gate {step.limit}"
         case "before":
-            return f"no gate, {rate(step.rate)}"
+            return "no gate"
         case _:
-            return f"{step.phase}, {rate(step.rate)}, gate at {step.limit}"
+            return f"{step.phase} {step.limit}"
 
 
 def show(
@@ -100,7 +100,7 @@ def show(
 def _table(taken: Sequence[Taken]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=0, collapse_padding=True)
     table.add_column("step", no_wrap=True)
-    for heading in ("offered", "good/min", "errors", "shed", "in flight", "p50", "p99"):
+    for heading in ("offered", "good/min", "errors", "shed", "inside", "p50", "p99"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("end", no_wrap=True)
     for at, one in enumerate(taken):
