@@ -72,6 +72,15 @@ impl Histogram {
         }
     }
 
+    /// What was counted since an earlier reading of the same.
+    #[cfg(all(feature = "sim", feature = "capacity"))]
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+        for (now, before) in self.counts.iter_mut().zip(&earlier.counts) {
+            *now -= before;
+        }
+        self
+    }
+
     /// How many latencies were counted.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -37,6 +37,8 @@ mod ask;
 #[cfg(feature = "capacity")]
 pub mod capacity;
 mod causes;
+#[cfg(any(feature = "sim", feature = "capacity"))]
+mod chain;
 mod classifier;
 mod clock;
 mod config;

@@ -10,6 +10,7 @@ from typing import (
     Protocol,
     Self,
     SupportsIndex,
+    TypeAlias,
     TypeVar,
     final,
     overload,
@@ -21,6 +22,9 @@ from tidegate._types import EventKindLike, MappingOf, Match, OutcomeLike, Outcom
 
 __all__ = [
     "Admission",
+    "CapacitySearch",
+    "CapacitySimulated",
+    "CapacityWatch",
     "Change",
     "Classifier",
     "Event",
@@ -36,6 +40,9 @@ __all__ = [
     "Subscription",
     "Throttle",
     "UslFit",
+    "capacity_sample_size",
+    "capacity_toml",
+    "capacity_upper",
     "fit_usl",
     "load",
     "oracle_degrading",
@@ -48,6 +55,9 @@ __all__ = [
     "sums_in",
 ]
 
+_Phase: TypeAlias = Literal["baseline", "ramp", "sweep", "before", "proof", "accept"]
+_End: TypeAlias = Literal["held", "collapsed", "aborted", "lagged"]
+_Measured: TypeAlias = tuple[float, int, int, int, int, int, float, list[float], _End]
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
 _T = TypeVar("_T")
@@ -459,6 +469,52 @@ class UslFit:
 def fit_usl(
     points: Sequence[tuple[float, float] | tuple[float, float, float]], *, kappa: bool = True
 ) -> UslFit: ...
+@final
+class CapacitySearch:
+    def __new__(
+        cls,
+        *,
+        timeout: float,
+        stage: float | None,
+        cell: float | None,
+        warm_up: float | None,
+        start_rate: float | None,
+        rates: Sequence[float],
+        bisect: bool,
+        max_rate: float | None,
+        max_limit: int,
+        overload: float,
+        width: float,
+        essential: float | None,
+        accept: float | None,
+        before: bool,
+        prove: bool,
+        seed: int,
+    ) -> Self: ...
+    def next(self) -> tuple[int, _Phase, float | None, int | None, float, float] | None: ...
+    def report(self, seen: _Measured) -> None: ...
+    def outlook(self) -> tuple[int, float]: ...
+    def recommendation(self) -> str: ...
+
+@final
+class CapacityWatch:
+    def __new__(cls, timeout: float) -> Self: ...
+    def see(
+        self, at: float, offered: int, good: int, late: int, failed: int, in_flight: int
+    ) -> tuple[bool, str] | None: ...
+
+@final
+class CapacitySimulated:
+    def __new__(
+        cls, lambda_: float, sigma: float, kappa: float, service: str, cv: float, timeout: float
+    ) -> Self: ...
+    def run(
+        self, step: tuple[int, str, float | None, int | None, float, float], seed: int
+    ) -> _Measured: ...
+
+def capacity_sample_size(failures: int, share: float, confidence: float) -> int | None: ...
+def capacity_toml(gate: str, limit: int, sheddable: float | None, why: str) -> str: ...
+def capacity_upper(events: int, of: int, confidence: float) -> float: ...
 def load(
     path: str | os.PathLike[str],
     *,

@@ -106,6 +106,11 @@ impl<'s> Engine<'s> {
         self.door.gate()
     }
 
+    #[cfg(feature = "capacity")]
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     /// What happens up to a moment, but for what comes after `most` of it: whether that was all. The moment is
     /// at most the end of the scenario's time, which is passed only once.
     pub(super) fn until(&mut self, until_ns: u64, most: u64) -> Result<bool, ScenarioError> {

@@ -86,6 +86,8 @@ mod sizes;
 mod source;
 mod streams;
 mod tally;
+#[cfg(feature = "capacity")]
+pub(crate) mod trial;
 mod written;
 
 pub use arrivals::{Arrivals, Class, Schedule, Stage, Trace};

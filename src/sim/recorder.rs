@@ -4,6 +4,8 @@ use super::report::{InFlight, Latencies, Point, PriorityReport, PriorityTally};
 use super::rules::nanos;
 use super::scenario::Scenario;
 use super::tally::{Tally, Times, seconds};
+#[cfg(feature = "capacity")]
+use crate::histogram::Histogram;
 use crate::priority::{PRIORITIES, Priority};
 use crate::shed::Reason;
 
@@ -187,12 +189,28 @@ impl Recorder {
         self.coming().map(report).collect()
     }
 
-    pub(super) fn latency(&self) -> Latencies {
+    fn all_good(&self) -> Times {
         let mut good = Times::new();
         for of_one in &self.good {
             good.add_all(of_one);
         }
-        Latencies { good: good.read(), admitted: self.admitted.read() }
+        good
+    }
+
+    pub(super) fn latency(&self) -> Latencies {
+        Latencies { good: self.all_good().read(), admitted: self.admitted.read() }
+    }
+
+    /// How long the good answers so far took.
+    #[cfg(feature = "capacity")]
+    pub(super) fn good_times(&self) -> Histogram {
+        self.all_good().into_histogram()
+    }
+
+    /// The intervals that have ended.
+    #[cfg(feature = "capacity")]
+    pub(super) fn series(&self) -> &[Point] {
+        &self.points
     }
 
     pub(super) fn in_flight(&self) -> InFlight {

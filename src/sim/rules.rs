@@ -20,7 +20,7 @@ impl fmt::Display for ScenarioError {
 }
 
 impl ScenarioError {
-    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { key: key.into(), message: message.into() }
     }
 }

@@ -178,6 +178,11 @@ impl Times {
         }
     }
 
+    #[cfg(feature = "capacity")]
+    pub(super) fn into_histogram(self) -> Histogram {
+        self.histogram
+    }
+
     pub(super) fn read(&self) -> Latency {
         if self.count == 0 {
             return Latency::default();

@@ -7,6 +7,7 @@
 mod admission;
 mod arguments;
 mod capacity;
+mod capacity_test;
 mod change;
 mod classifier;
 mod clock;
@@ -36,6 +37,10 @@ mod _native {
     use super::admission::Admission;
     #[pymodule_export]
     use super::capacity::{UslFit, fit_usl};
+    #[pymodule_export]
+    use super::capacity_test::{
+        CapacitySearch, CapacitySimulated, CapacityWatch, capacity_sample_size, capacity_toml, capacity_upper,
+    };
     #[pymodule_export]
     use super::change::Change;
     #[pymodule_export]

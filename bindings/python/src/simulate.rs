@@ -140,6 +140,6 @@ impl Signals {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> PyResult<String> {
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

@@ -4,7 +4,6 @@
 //! a database that slows down under load is a chain, too ([`Oracle`]). The same systems can be simulated, by the
 //! engine and the real gate.
 
-mod chain;
 mod driver;
 mod erlang;
 mod estimate;
@@ -14,7 +13,7 @@ mod run;
 mod service;
 mod system;
 
-pub use chain::Chain;
+pub use crate::chain::Chain;
 pub use erlang::erlang_b;
 pub use fault::OracleError;
 pub use run::{Comparison, Effort, Entry, Shares};

@@ -1,6 +1,6 @@
 //! How long to simulate, for a wanted error. Pure.
 //!
-//! The chain says how much the share of the time varies in which a priority is refused (see [`chain`](super::chain)),
+//! The chain says how much the share of the time varies in which a priority is refused (see [`Chain`](super::Chain)),
 //! and its relaxation time how soon the start is forgotten. Arrivals are a sample of that time, which adds the
 //! variance of a coin's tosses. (Srikant and Whitt, "Simulation run lengths to estimate blocking probabilities",
 //! ACM TOMACS 6, 1996.) That holds for exponential service; others are scaled by how long they are felt.

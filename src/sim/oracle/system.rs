@@ -1,8 +1,8 @@
 //! The systems whose answers are known exactly, and what each of them sheds. Pure.
 
-use super::chain::Chain;
 use super::erlang::erlang_b;
 use super::fault::OracleError;
+use crate::chain::Chain;
 
 /// The largest limit of an oracle: its chain has a state for each number inside.
 pub const MAX_ORACLE_LIMIT: u32 = 1_000_000;
