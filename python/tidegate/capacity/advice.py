@@ -113,6 +113,6 @@ def still_running(count: int, seconds: float) -> str:
     )
 
 
-def too_fast(latency: float) -> bool:
-    """Whether a median of one alone is too short to measure from here."""
-    return latency < _LEAST_S
+def too_fast(latency: float, overhead: float) -> bool:
+    """Whether a median of one alone is too short to measure here: asking for nothing takes `overhead`."""
+    return latency < max(_LEAST_S, 2 * overhead)

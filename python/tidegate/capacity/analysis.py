@@ -313,7 +313,15 @@ class SimulatedTarget:
     """A target in virtual time, with the real gate."""
 
     def __init__(
-        self, *, lambda_: float, sigma: float, kappa: float, service: str, cv: float, timeout: float, seed: int
+        self,
+        *,
+        lambda_: float,
+        sigma: float,
+        kappa: float,
+        service: str,
+        cv: float,
+        timeout: float,
+        seed: int,
     ) -> None:
         """Describe it.
 
@@ -339,7 +347,9 @@ class SimulatedTarget:
             ConfigError: A value of the target is outside its range.
         """
         given = (step.number, step.phase, step.rate, step.limit, step.warm_up, step.seconds)
-        seconds, offered, shed, good, late, failed, in_flight, latencies, end = self._core.run(given, self._seed)
+        seconds, offered, shed, good, late, failed, in_flight, latencies, end = self._core.run(
+            given, self._seed
+        )
         return Measured(
             seconds=seconds,
             offered=offered,

@@ -2,13 +2,16 @@
 
 The process is `tidegate.capacity.worker`. It is spoken to in lines, each a JSON list: `["ask", NUMBER]` and
 `["withdraw", NUMBER]` one way, `[NUMBER, null]` or `[NUMBER, "how it failed"]` the other.
+`["idle", NUMBER]` asks for nothing, to see what asking costs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import statistics
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 from tidegate.capacity.target import TargetError
 
 _GRACE_S = 2.0
+_IDLE = 50
 _LONGEST_LINE = 2**20
 
 
@@ -32,6 +36,7 @@ class ApartTarget:
         self._waiting: dict[int, asyncio.Future[str | None]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._most: int | None = None
+        self._overhead = 0.0
         self._described: Mapping[str, str] = {}
 
     async def open(self) -> None:
@@ -53,12 +58,21 @@ class ApartTarget:
             raise TargetError(first["error"])
         self._most, self._described = first["most_in_flight"], first["described"]
         self._listener = asyncio.create_task(self._listen())
+        took: list[float] = []
+        for number in range(_IDLE):
+            began = time.perf_counter()
+            await self._send("idle", number)
+            took.append(time.perf_counter() - began)
+        self._overhead = statistics.median(took)
 
     async def ask(self, number: int) -> str | None:
         """Have it asked. Cancelled, it ends when the other process says that the work has ended."""
+        return await self._send("ask", number)
+
+    async def _send(self, what: str, number: int) -> str | None:
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
-        self._write(["ask", number])
+        self._write([what, number])
         cancelled = None
         while not answer.done():
             try:
@@ -113,6 +127,11 @@ class ApartTarget:
     def most_in_flight(self) -> int | None:
         """What the target there says."""
         return self._most
+
+    @property
+    def overhead(self) -> float:
+        """There and back."""
+        return self._overhead
 
     def describe(self) -> Mapping[str, str]:
         """What the target there says, or before it is open what it is to be."""

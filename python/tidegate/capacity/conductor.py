@@ -218,7 +218,7 @@ class Conductor:
                 )
             if played.latencies:
                 self._alone = statistics.median(played.latencies)
-                if advice.too_fast(self._alone):
+                if advice.too_fast(self._alone, self._target.overhead):
                     raise TargetError(advice.too_fast_to_tell(self._alone))
         elif step.phase == "ramp" and self._held is None and counts.late == 0 and played.latencies:
             slow = statistics.median(played.latencies) > _RECOVERED * (self._alone or 0.0)

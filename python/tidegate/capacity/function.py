@@ -12,16 +12,16 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tidegate.capacity.here import Here
 from tidegate.capacity.rows import NUMBER, Rows
 from tidegate.capacity.target import TargetError, in_few_words
 
 
-class FunctionTarget:
+class FunctionTarget(Here):
     """Calls a function."""
 
     def __init__(self, name: str, rows: Rows, threads: int, prepare_thread: Callable[[], None]) -> None:
@@ -29,8 +29,7 @@ class FunctionTarget:
         self._rows = rows
         self._function: Callable[..., Any] = find
         self._takes_row = False
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, "target", prepare_thread)
+        super().__init__(threads, prepare_thread)
 
     async def open(self) -> None:
         """Import it."""
@@ -44,16 +43,20 @@ class FunctionTarget:
             if is_async(self._function):
                 await self._function(*arguments)
             else:
-                await in_thread(self._pool, self._function, *arguments)
+                await self._in_thread(self._function, *arguments)
         except asyncio.CancelledError:
             raise
         except Exception as error:
             return in_few_words(error)
         return None
 
+    async def idle(self) -> str | None:
+        """What calling it costs, without the call."""
+        return None if is_async(self._function) else await super().idle()
+
     async def close(self) -> None:
         """Let the threads end."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._end_threads()
 
     @property
     def most_in_flight(self) -> int | None:
@@ -63,27 +66,6 @@ class FunctionTarget:
     def describe(self) -> Mapping[str, str]:
         """Its name."""
         return {"kind": "function", "function": self._name}
-
-
-async def in_thread(
-    pool: ThreadPoolExecutor,
-    work: Callable[..., Any],
-    *arguments: Any,
-    on_cancel: Callable[[], object] = lambda: None,
-) -> Any:
-    """Run `work` in a thread of the pool; cancelled, call `on_cancel` and still wait for its end."""
-    running = asyncio.wrap_future(pool.submit(work, *arguments))
-    cancelled = None
-    while not running.done():
-        try:
-            await asyncio.wait((running,))
-        except asyncio.CancelledError as error:
-            cancelled = error
-            on_cancel()
-    if cancelled is not None:
-        running.exception()  # nobody asks any more
-        raise cancelled
-    return running.result()
 
 
 def find(name: str) -> Callable[..., Any]:

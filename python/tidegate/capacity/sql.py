@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from tidegate.capacity.function import in_thread
+from tidegate.capacity.here import Here
 from tidegate.capacity.rows import NUMBER, Rows
 from tidegate.capacity.target import TargetError, in_few_words
 from tidegate.capacity.url import without_password
@@ -104,6 +103,11 @@ class PostgresTarget:
         """As many as the server has connections left, less some to look after it."""
         return self._most
 
+    @property
+    def overhead(self) -> float:
+        """Not known."""
+        return 0.0
+
     def describe(self) -> Mapping[str, str]:
         """Where, and the statement."""
         return {
@@ -113,7 +117,7 @@ class PostgresTarget:
         }
 
 
-class SqliteTarget:
+class SqliteTarget(Here):
     """Runs a statement on SQLite."""
 
     def __init__(
@@ -122,8 +126,7 @@ class SqliteTarget:
         self._path = path
         self._statement = statement
         self._rows = rows
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, "target", prepare_thread)
+        super().__init__(threads, prepare_thread)
         self._free: list[sqlite3.Connection] = []
 
     async def open(self) -> None:
@@ -149,8 +152,7 @@ class SqliteTarget:
         """Run it once and read all its rows."""
         connection = self._free.pop() if self._free else self._connect()
         try:
-            await in_thread(
-                self._pool,
+            await self._in_thread(
                 lambda: connection.execute(self._statement, self._row(number)).fetchall(),
                 on_cancel=connection.interrupt,
             )
@@ -164,7 +166,7 @@ class SqliteTarget:
         """Close the connections that nobody uses."""
         for connection in self._free:
             connection.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._end_threads()
 
     @property
     def most_in_flight(self) -> int | None:

@@ -40,6 +40,11 @@ class Target(Protocol):
         """How many it can be asked at a time, known once it is open. None: no bound is known."""
         ...
 
+    @property
+    def overhead(self) -> float:
+        """What a request costs that asks for nothing, in seconds; 0 where that is not known."""
+        ...
+
     def describe(self) -> Mapping[str, str]:
         """What it is, for people and for the journal: names and values, without secrets."""
         ...

@@ -93,6 +93,11 @@ class UrlTarget:
         """No bound but the run's."""
         return None
 
+    @property
+    def overhead(self) -> float:
+        """Not known."""
+        return 0.0
+
     def describe(self) -> Mapping[str, str]:
         """Method and URL without what it has of passwords; of the headers the names."""
         described = {"kind": "url", "url": self._shown(), "method": self._request.method}

@@ -10,17 +10,19 @@ import asyncio
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from tidegate.capacity.function import FunctionTarget
+from tidegate.capacity.here import Here
 from tidegate.capacity.rows import Rows
 from tidegate.capacity.sql import SqliteTarget
-from tidegate.capacity.target import Target, TargetError, in_few_words
+from tidegate.capacity.target import TargetError, in_few_words
 from tidegate.demo.job import make_way
 
 
-def target_of(job: dict[str, Any]) -> Target:
+def target_of(job: dict[str, Any]) -> Here:
     """The target of a job: `kind`, what that kind needs, `threads`, and the data file or null."""
     rows = Rows.none() if job["data"] is None else Rows.read(Path(job["data"]))
     if job["kind"] == "function":
@@ -29,29 +31,30 @@ def target_of(job: dict[str, Any]) -> Target:
 
 
 class _Worker:
-    def __init__(self, target: Target, output: TextIO) -> None:
+    def __init__(self, target: Here, output: TextIO) -> None:
         self._target = target
         self._output = output
-        self._running: dict[int, asyncio.Task[None]] = {}
+        self._running: dict[int, asyncio.Task[str | None]] = {}
 
     def obey(self, line: bytes) -> None:
         what, number = json.loads(line)
-        if what == "ask":
-            self._running[number] = asyncio.create_task(self._ask(number))
-        elif number in self._running:
-            self._running[number].cancel()
+        if what == "withdraw":
+            if number in self._running:
+                self._running[number].cancel()
+            return
+        asking = self._target.idle() if what == "idle" else self._target.ask(number)
+        self._running[number] = task = asyncio.create_task(asking)
+        # Not in the task itself: one that is withdrawn before it began never runs.
+        task.add_done_callback(partial(self._answer, number))
 
-    async def _ask(self, number: int) -> None:
-        failed: str | None = "withdrawn"
-        try:
-            failed = await self._target.ask(number)
-        except asyncio.CancelledError:
-            pass  # whoever withdrew it waits for the line below
-        except Exception as error:
-            failed = in_few_words(error)
-        finally:
-            del self._running[number]
-            self.say([number, failed])
+    def _answer(self, number: int, task: asyncio.Task[str | None]) -> None:
+        del self._running[number]
+        if task.cancelled():  # whoever withdrew it waits for this
+            self.say([number, "withdrawn"])
+        elif (error := task.exception()) is not None:
+            self.say([number, in_few_words(error)])
+        else:
+            self.say([number, task.result()])
 
     def say(self, message: object) -> None:
         self._output.write(json.dumps(message) + "\n")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tidegate.cli.capacity_run import Outcome
 
 
+_OF_BOTH = ("timeout", "accept", "essential", "no_before", "seed", "gate")
+
+
 class _Options(Protocol):
     """Where options are added to."""
 
@@ -240,7 +243,7 @@ def _lacking(args: argparse.Namespace) -> str | None:
     if not importable("rich"):
         return 'rich: pip install "tidegate[cli]"'
     if args.png is not None and not importable("matplotlib"):
-        return "matplotlib to draw with: pip install matplotlib"
+        return 'matplotlib to draw with: pip install "tidegate[capacity]"'
     name = args.target or ""
     if name.lower().startswith(("http://", "https://")) and not importable("httpx"):
         return 'httpx to send with: pip install "tidegate[capacity]"'
@@ -257,7 +260,10 @@ def _command(args: argparse.Namespace) -> str:
     repeated = argparse.Namespace(**vars(args))
     for name in ("target", "header", "toml", "png", "log", "resume", "yes", "preview", "ci"):
         delattr(repeated, name)
-    if not args.simulate:
+    if args.simulate:
+        for name in set(vars(repeated)) - {"command", "simulate", *SIMULATED, *_OF_BOTH}:
+            delattr(repeated, name)
+    else:
         for name in SIMULATED:
             delattr(repeated, name)
     before = [] if args.target is None else [without_password(args.target)]

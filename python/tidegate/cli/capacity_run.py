@@ -229,6 +229,7 @@ def target_of(args: argparse.Namespace) -> Target:
     kind = kind_of(args.target)
     if kind == "url":
         return _url(args)
+    _rows(args)  # what is wrong with it is said before anything is sent
     data = None if args.data is None else str(args.data.absolute())
     job: dict[str, object] = {"data": data, "threads": args.max_in_flight}
     if kind == "function":
@@ -236,7 +237,6 @@ def target_of(args: argparse.Namespace) -> Target:
     statement = text_of(args.sql, "--sql")
     if not args.target.lower().startswith("sqlite"):
         return PostgresTarget(args.target, statement, _rows(args))
-    _rows(args)  # what is wrong with it is said before anything is sent
     return ApartTarget(
         {**job, "kind": "sqlite", "database": sqlite_path(args.target), "statement": statement}
     )

@@ -55,5 +55,9 @@ class Known:
     def most_in_flight(self) -> int | None:
         return None
 
+    @property
+    def overhead(self) -> float:
+        return 0.0
+
     def describe(self) -> Mapping[str, str]:
         return {"kind": "function", "function": "known:ask"}

@@ -109,8 +109,8 @@ def test_the_caps_are_kept() -> None:
 def test_a_first_request_that_fails() -> None:
     target = Known(lambda *_: 0.01, lambda _number: "connection refused")
     assert broken(target) == (
-        "The first request failed: connection refused. Nobody listens there: start the service, or check host "
-        "and port."
+        "The first request failed: connection refused. Nobody listens there: start the service, or check "
+        "host and port."
     )
     assert target.asked == [0]
     assert target.closed

@@ -383,3 +383,22 @@ def test_a_file_of_rows_that_cannot_be_used(tmp_path: Path, text: str, says: str
 def test_places_for_what_no_row_has(text: str, says: str) -> None:
     with pytest.raises(TargetError, match=says):
         url(f"http://host{text}")
+
+
+def test_requests_that_are_withdrawn_at_once_end_too() -> None:
+    async def main() -> None:
+        target = function("slowly_async")
+        await target.open()
+        try:
+            for turns in range(20):
+                asking = [asyncio.create_task(target.ask(number)) for number in range(20)]
+                for _ in range(turns % 4):
+                    await asyncio.sleep(0)
+                for one in asking:
+                    one.cancel()
+                _, left = await asyncio.wait(asking, timeout=10)
+                assert not left
+        finally:
+            await target.close()
+
+    asyncio.run(main())
