@@ -11,7 +11,10 @@ from typing import Any
 calls: list[Any] = []
 
 
-def nothing() -> None:
+def nothing() -> None: ...
+
+
+def prints() -> None:
     print("functions may print")
 
 
@@ -53,6 +56,6 @@ def degrading() -> None:
     with _counting:
         _at_work += 1
         others = _at_work - 1
-    time.sleep(0.01 * (1 + 0.05 * others + 0.01 * others * (others + 1)))
+    time.sleep(0.02 * (1 + 0.05 * others + 0.01 * others * (others + 1)))
     with _counting:
         _at_work -= 1

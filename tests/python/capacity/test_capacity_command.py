@@ -24,18 +24,8 @@ from tidegate.cli import main
 
 HERE = Path(__file__).parent
 SHORT = [
-    "--timeout",
-    "0.5s",
-    "--stage",
-    "0.5s",
-    "--cell",
-    "0.5s",
-    "--warm-up",
-    "0.1s",
-    "--max-lag",
-    "10s",
-    "--max-in-flight",
-    "48",
+    *("--timeout", "0.2s", "--stage", "0.5s", "--cell", "0.5s", "--warm-up", "0.1s"),
+    *("--max-lag", "10s", "--max-in-flight", "48"),
 ]
 
 

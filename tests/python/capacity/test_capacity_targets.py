@@ -75,7 +75,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parent)
 
 
-@pytest.mark.parametrize("name", ["nothing", "slowly", "slowly_async"])
+@pytest.mark.parametrize("name", ["nothing", "prints", "slowly", "slowly_async"])
 def test_a_function_is_called(name: str) -> None:
     assert ask(function(name), 20) == [None] * 20
 
