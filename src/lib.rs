@@ -37,6 +37,8 @@ mod ask;
 #[cfg(feature = "capacity")]
 pub mod capacity;
 mod causes;
+// The simulator asks more of it.
+#[cfg_attr(not(feature = "sim"), allow(dead_code, unreachable_pub))]
 #[cfg(any(feature = "sim", feature = "capacity"))]
 mod chain;
 mod classifier;

@@ -30,12 +30,16 @@ impl Findings {
     pub(super) fn of(cells: &[Cell], timeout: f64) -> Option<Self> {
         let counted: Vec<Counted> = cells.iter().filter_map(counted).collect();
         let curve = Curve::of(&counted)?;
-        Self::by(cells, timeout, counted, curve)
+        Self::by(cells, timeout, counted, curve, 0.0)
     }
 
-    fn by(cells: &[Cell], timeout: f64, counted: Vec<Counted>, curve: Curve) -> Option<Self> {
+    /// `luck`: by how many standard deviations as many requests as these would have other shares of slow ones.
+    fn by(cells: &[Cell], timeout: f64, counted: Vec<Counted>, curve: Curve, luck: f64) -> Option<Self> {
         let most = cells.iter().map(measured_up_to).max()?;
-        let slowest = quantile(&mut alone(cells, timeout, &curve), SLOWEST)?;
+        let mut alone = alone(cells, timeout, &curve);
+        let many: f64 = alone.iter().map(|each| each.weight).sum();
+        let share = SLOWEST + luck * (SLOWEST * (1.0 - SLOWEST) / many.max(1.0)).sqrt();
+        let slowest = quantile(&mut alone, share.clamp(0.0, 1.0))?;
         let in_time = curve.in_time(slowest, timeout, most);
         let good_enough = curve.good_enough(most);
         Some(Self { counted, curve, most, good_enough, slowest, in_time })
@@ -53,9 +57,9 @@ impl Findings {
         timeout: f64,
         seed: u64,
     ) -> impl Iterator<Item = Self> + 'a {
-        draws(&self.counted, seed).filter_map(move |counted| {
+        draws(&self.counted, seed).filter_map(move |(counted, luck)| {
             let curve = self.curve.like(&counted)?;
-            Self::by(cells, timeout, counted, curve)
+            Self::by(cells, timeout, counted, curve, luck)
         })
     }
 }

@@ -187,8 +187,12 @@ impl Search {
             }
         }
         if let Some(limit) = found.limit {
+            // A proof that made it lower makes the interval lower by the same share.
+            let lowered = f64::from(limit) / f64::from(findings.limit());
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // they were limits
-            let whole = |(low, high): (f64, f64)| (low as u32, high as u32);
+            let whole = |(low, high): (f64, f64)| {
+                ((lowered * low).floor().max(1.0) as u32, (lowered * high).ceil() as u32)
+            };
             found.limit_interval = interval(limits).map(whole);
             found.rate = Some(rate(curve, limit));
             found.rate_interval = interval(rates);

@@ -11,9 +11,11 @@ use super::findings::Findings;
 use super::plan::Plan;
 use super::ramp::{Bracket, Found, judge, next_rate};
 use super::step::{End, Measured, Phase, Step};
-use super::sweep::{Cell, next_limit};
+use super::sweep::{Cell, goodput, next_limit};
 use super::watch::BAD_SHARE;
 
+/// A gate is full where so much of its limit is inside on average.
+const FULL: f64 = 0.9;
 /// How many may fail of as many as a proof is planned for.
 const FAILURES: u64 = 2;
 /// Some more, as a rate is never met exactly.
@@ -60,8 +62,48 @@ impl Search {
     /// What to do next; `None` where everything is known that will be. It is the same until it is reported.
     #[must_use]
     pub fn next_step(&self) -> Option<Step> {
-        let (phase, rate, limit, warm_up, seconds) = self.next()?;
-        Some(Step { number: self.log.len() + 1, phase, rate, limit, warm_up, seconds })
+        let plan = &self.plan;
+        let Some(alone) = self.alone() else {
+            let begun = self.of(Phase::Baseline).next().is_some();
+            return (!begun).then(|| self.step(Phase::Baseline, None, Some(1), plan.cell));
+        };
+        if let Some(rate) = next_rate(plan, alone, &self.stages()) {
+            return Some(self.step(Phase::Ramp, Some(rate), None, plan.stage));
+        }
+        let overload = self.overload();
+        let cells = self.cells();
+        let swept = self.proofs().next().is_some() || self.of(Phase::Before).next().is_some();
+        if let Some(limit) = next_limit(&cells, plan.max_limit).filter(|_| !swept) {
+            let rate = overload.map(|rate| rate.max(self.pressure(&cells, limit)));
+            return Some(self.step(Phase::Sweep, rate, Some(limit), plan.cell));
+        }
+        self.step_of_the_proof(&Findings::of(&cells, plan.timeout)?, overload)
+    }
+
+    fn step_of_the_proof(&self, findings: &Findings, overload: Option<f64>) -> Option<Step> {
+        let plan = &self.plan;
+        if !plan.prove || findings.limit() == 0 {
+            return None;
+        }
+        match self.proven(findings) {
+            Proven::Not(limit) => {
+                let seconds = proof_seconds(findings, limit).max(plan.timeout);
+                if plan.before && overload.is_some() && self.of(Phase::Before).next().is_none() {
+                    return Some(self.step(Phase::Before, overload, None, seconds));
+                }
+                Some(self.step(Phase::Proof, overload, Some(limit), seconds))
+            }
+            Proven::Holds(limit) => {
+                let rate = plan.accept.filter(|_| self.of(Phase::Accept).next().is_none())?;
+                let seconds = plan.cell.max(ACCEPT_OFFERED / rate);
+                Some(self.step(Phase::Accept, Some(rate), Some(limit), seconds))
+            }
+            Proven::Failed => None,
+        }
+    }
+
+    fn step(&self, phase: Phase, rate: Option<f64>, limit: Option<u32>, seconds: f64) -> Step {
+        Step::new(self.log.len() + 1, phase, rate, limit, self.plan.warm_up, seconds)
     }
 
     /// Takes down what the next step saw.
@@ -80,7 +122,7 @@ impl Search {
     /// How many steps are left, and how many seconds they take, if it goes as it usually does.
     #[must_use]
     pub fn outlook(&self) -> (usize, f64) {
-        if self.next().is_none() {
+        if self.next_step().is_none() {
             return (0, 0.0);
         }
         let done = |phase: Phase| self.of(phase).count();
@@ -102,43 +144,6 @@ impl Search {
         let seconds = ramp as f64 * (self.plan.warm_up + self.plan.stage)
             + (sweep + others) as f64 * (self.plan.warm_up + self.plan.cell);
         (ramp + sweep + others, seconds)
-    }
-
-    fn next(&self) -> Option<(Phase, Option<f64>, Option<u32>, f64, f64)> {
-        let plan = &self.plan;
-        let Some(alone) = self.alone() else {
-            let begun = self.of(Phase::Baseline).next().is_some();
-            return (!begun).then_some((Phase::Baseline, None, Some(1), plan.warm_up, plan.cell));
-        };
-        if let Some(rate) = next_rate(plan, alone, &self.stages()) {
-            return Some((Phase::Ramp, Some(rate), None, plan.warm_up, plan.stage));
-        }
-        let overload = self.overload();
-        let cells = self.cells();
-        if self.proofs().next().is_none() && self.of(Phase::Before).next().is_none() {
-            if let Some(limit) = next_limit(&cells, plan.max_limit) {
-                return Some((Phase::Sweep, overload, Some(limit), plan.warm_up, plan.cell));
-            }
-        }
-        let findings = Findings::of(&cells, plan.timeout)?;
-        if !plan.prove || findings.limit() == 0 {
-            return None;
-        }
-        match self.proven(&findings) {
-            Proven::Not(limit) => {
-                let seconds = proof_seconds(&findings, limit).max(plan.timeout);
-                if plan.before && overload.is_some() && self.of(Phase::Before).next().is_none() {
-                    return Some((Phase::Before, overload, None, plan.warm_up, seconds));
-                }
-                Some((Phase::Proof, overload, Some(limit), plan.warm_up, seconds))
-            }
-            Proven::Holds(limit) => {
-                let rate = plan.accept.filter(|_| self.of(Phase::Accept).next().is_none())?;
-                let seconds = plan.cell.max(ACCEPT_OFFERED / rate);
-                Some((Phase::Accept, Some(rate), Some(limit), plan.warm_up, seconds))
-            }
-            Proven::Failed => None,
-        }
     }
 
     pub(super) fn of(&self, phase: Phase) -> impl Iterator<Item = &(Step, Measured)> {
@@ -171,6 +176,17 @@ impl Search {
     /// What is offered to a gate to keep it full. `None`: whatever it takes, in a closed loop.
     pub(super) fn overload(&self) -> Option<f64> {
         self.bracket().middle().map(|rate| self.plan.overload * rate)
+    }
+
+    /// What fills a gate that the last one says would not be filled: a ramp can break long before its target is
+    /// busy, by the few requests that take longest.
+    fn pressure(&self, cells: &[Cell], limit: u32) -> f64 {
+        match cells.last() {
+            Some((last, seen)) if seen.in_flight < FULL * f64::from(*last) => {
+                self.plan.overload * goodput(seen) * f64::from(limit) / seen.in_flight
+            }
+            _ => 0.0,
+        }
     }
 
     /// One at a time and the sweep, by limit.

@@ -28,6 +28,19 @@ impl Simulated {
     /// # Errors
     /// [`ScenarioError`] where the service, the timeout or the step is nothing that the simulator runs.
     pub fn run(&self, step: &Step, seed: u64) -> Result<Measured, ScenarioError> {
+        self.run_while(step, seed, &mut || true).map(|seen| seen.expect("it was to go on"))
+    }
+
+    /// As [`run`](Self::run), asking now and then whether to go on: `None` where the answer was no.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_while(
+        &self,
+        step: &Step,
+        seed: u64,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Measured>, ScenarioError> {
         let look = self.timeout / LOOKS;
         let warm_up = (step.warm_up / look).ceil() * look;
         let rate =
@@ -40,8 +53,8 @@ impl Simulated {
         scenario.check()?;
         let watched = (step.phase == Phase::Ramp).then(|| Watch::new(self.timeout)).transpose();
         let mut watch = watched.map_err(|fault| ScenarioError::new("timeout", fault.to_string()))?;
-        let mut alarm = None;
-        let seen = trial(&scenario, mixed(seed, step.number), time("warm_up", warm_up)?, &mut |so_far| {
+        let (mut alarm, mut stopped) = (None, false);
+        let found = trial(&scenario, mixed(seed, step.number), time("warm_up", warm_up)?, &mut |so_far| {
             let Trial { totals, .. } = so_far;
             let glance = Glance {
                 at: so_far.seconds,
@@ -52,24 +65,28 @@ impl Simulated {
                 in_flight: so_far.inside,
             };
             alarm = watch.as_mut().and_then(|watch| watch.see(glance));
-            alarm.is_none()
+            stopped = !go_on();
+            alarm.is_none() && !stopped
         })?;
+        if stopped {
+            return Ok(None);
+        }
         let end = match alarm {
             None => End::Held,
             Some(Alarm::Backlog(_)) => End::Aborted,
             Some(Alarm::Bad(..)) => End::Collapsed,
         };
-        Ok(Measured {
-            seconds: seen.seconds,
-            offered: seen.totals.offered,
-            shed: seen.totals.shed(),
-            good: seen.totals.good,
-            late: seen.totals.late,
+        Ok(Some(Measured {
+            seconds: found.seconds,
+            offered: found.totals.offered,
+            shed: found.totals.shed(),
+            good: found.totals.good,
+            late: found.totals.late,
             failed: 0,
-            in_flight: seen.in_flight,
-            latencies: seen.latencies,
+            in_flight: found.in_flight,
+            latencies: found.latencies,
             end,
-        })
+        }))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn explain(search: &Search, found: &mut Recommendation) {
     if found.complete && reasons.is_empty() {
         reasons.extend(no_limit(found, search.plan()));
     }
-    if let Some(law) = found.law.filter(|law| !law.fits) {
+    if let Some(law) = found.law.filter(|law| !law.fits && found.limit.is_some()) {
         let what = "the universal scalability law is not near what was measured";
         reasons.push(format!(
             "{what} (it would have sigma {:.3} and kappa {:.2e}): the limit is read from the points themselves",
@@ -108,12 +108,13 @@ fn no_limit(found: &Recommendation, plan: &Plan) -> Option<String> {
     let timeout = plan.timeout;
     Some(match (found.c_timeout, found.proof) {
         (Some(0), _) => {
-            let takes = found
-                .slowest_alone
-                .map_or_else(|| "more than was seen".to_owned(), |time| format!("up to {time:.3} s"));
+            let takes = found.slowest_alone.map_or_else(
+                || format!("longer than the timeout of {timeout:.3} s"),
+                |time| format!("{time:.3} s and more, of a timeout of {timeout:.3} s"),
+            );
             format!(
-                "no limit satisfies this: all but 1 in 200 requests take {takes} alone, of a timeout of \
-                 {timeout:.3} s; classify or cap the expensive class"
+                "no limit satisfies this: more than 1 in 200 requests take {takes}, even alone; classify or cap the \
+                 expensive class"
             )
         }
         (_, Some(proof)) if proof.events == 0 => format!(
@@ -144,7 +145,7 @@ fn verdict(search: &Search, found: &Recommendation) -> String {
         };
         said.push(format!("Let {limit} in at a time{interval}."));
         if let Some(rate) = found.rate {
-            said.push(format!("Up to {} that turns away at most one in a hundred.", per(rate)));
+            said.push(format!("Up to {}, that turns away at most one in a hundred.", per(rate)));
         }
     }
     if let (Some(proof), Some(_)) = (found.proof, found.limit) {
@@ -170,7 +171,8 @@ fn verdict(search: &Search, found: &Recommendation) -> String {
     said.extend(found.reasons.iter().map(|reason| {
         let mut letters = reason.chars();
         let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-        format!("{first}{}.", letters.as_str())
+        let stop = if reason.ends_with('?') { "" } else { "." };
+        format!("{first}{}{stop}", letters.as_str())
     }));
     said.join(" ")
 }

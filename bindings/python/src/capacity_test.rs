@@ -6,7 +6,7 @@ use tidegate::capacity::{self, CapacityError, End, Glance, Measured, Phase, Plan
 use tidegate::sim::{Service, Sizes};
 
 use crate::names::config_error_text;
-use crate::simulate::json;
+use crate::simulate::{Signals, json};
 
 /// number, phase, rate, limit, warm_up, seconds
 type StepTuple = (usize, String, Option<f64>, Option<u32>, f64, f64);
@@ -162,9 +162,10 @@ impl CapacitySimulated {
         let (number, name, rate, limit, warm_up, seconds) = step;
         let phase = Phase::ALL.into_iter().find(|phase| phase.name() == name).unwrap_or(Phase::Ramp);
         let step = Step::new(number, phase, rate, limit, warm_up, seconds);
-        let seen = py.detach(|| self.core.run(&step, seed));
-        let seen = seen.map_err(|error| config_error_text(py, &error.to_string()))?;
-        let Measured { seconds, offered, shed, good, late, failed, in_flight, latencies, end } = seen;
+        let mut signals = Signals::new();
+        let found = py.detach(|| self.core.run_while(&step, seed, &mut || signals.look()));
+        let found = signals.raised(found.map_err(|error| config_error_text(py, &error.to_string()))?)?;
+        let Measured { seconds, offered, shed, good, late, failed, in_flight, latencies, end } = found;
         Ok((seconds, offered, shed, good, late, failed, in_flight, latencies, end.name().to_owned()))
     }
 }

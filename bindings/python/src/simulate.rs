@@ -112,18 +112,18 @@ fn compare(
 }
 
 /// Looks for signals now and then, since a run may take a minute.
-struct Signals {
+pub(crate) struct Signals {
     looked: Instant,
     found: PyResult<()>,
 }
 
 impl Signals {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { looked: Instant::now(), found: Ok(()) }
     }
 
     /// Whether to go on.
-    fn look(&mut self) -> bool {
+    pub(crate) fn look(&mut self) -> bool {
         if self.looked.elapsed() >= SIGNAL_CHECK {
             self.looked = Instant::now();
             #[allow(clippy::redundant_closure_for_method_calls)] // for any lifetime
@@ -134,7 +134,7 @@ impl Signals {
     }
 
     /// What a run came to, or what a signal's handler raised.
-    fn raised<T>(self, run: Option<T>) -> PyResult<T> {
+    pub(crate) fn raised<T>(self, run: Option<T>) -> PyResult<T> {
         self.found?;
         run.ok_or_else(|| PyRuntimeError::new_err("a run ends by itself or by a signal"))
     }
