@@ -18,7 +18,7 @@ from tidegate.capacity import advice
 from tidegate.capacity.analysis import End, Measured, Plan, Search, Step, Watch, thinned
 from tidegate.capacity.generator import Generator, Now, Played
 from tidegate.capacity.journal import Journal
-from tidegate.capacity.target import Target, TargetError
+from tidegate.capacity.target import Target, TargetError, as_target_error
 from tidegate.demo import arrivals
 
 # A target has recovered when one request alone takes at most so many times as long as at the start.
@@ -200,6 +200,8 @@ class Conductor:
         try:
             await asyncio.wait((asking,), timeout=self._plan.timeout)
             if asking.done():
+                if (error := asking.exception()) is not None:
+                    raise as_target_error(error) from error
                 return True, asking.result()
             asking.cancel()
             # It need not heed that at all.

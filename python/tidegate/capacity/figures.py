@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from tidegate.capacity.analysis import Measured, Recommendation, Reserved
+from tidegate.capacity.analysis import Measured, Recommendation, Reserved, Share
 from tidegate.capacity.conductor import Taken
 from tidegate.capacity.units import MINUTE_S
 
@@ -47,6 +47,8 @@ def as_json(
         "verdict": verdict,
         "holds": holds,
         "capacity": capacity(found),
+        "proof": None if found.proof is None else share(found.proof),
+        "acceptance": None if found.acceptance is None else share(found.acceptance),
         "thresholds": None if found.thresholds is None else thresholds(found.thresholds),
         "reasons": [*found.reasons, *notes],
         "law": None
@@ -136,6 +138,11 @@ def capacity(found: Recommendation) -> dict[str, object] | None:
         "interval": [per_min(best.low), per_min(best.high)],
         "concurrency": best.concurrency,
     }
+
+
+def share(found: Share) -> dict[str, object]:
+    """A share that was counted, and what it may be."""
+    return {**asdict(found), "rate": per_min(found.rate)}
 
 
 def thresholds(found: Reserved) -> dict[str, object]:

@@ -21,7 +21,7 @@ from functools import partial
 
 from tidegate import Gate, Permit
 from tidegate.capacity import advice
-from tidegate.capacity.target import Target, TargetError
+from tidegate.capacity.target import Target, TargetError, as_target_error
 
 _RUN_UP_S = 0.02
 # How long a step's last requests may take to end, of which all but the last have been given up on.
@@ -295,7 +295,7 @@ class _Step:
         if task.cancelled():
             flight.settled = True  # withdrawn, unless it was late before
         elif (error := task.exception()) is not None:
-            self._broken = self._broken or error
+            self._broken = self._broken or as_target_error(error)
             self._end_early("the target broke")
         elif (failed := task.result()) is None:
             self._settle(flight, "good")

@@ -50,6 +50,13 @@ class Target(Protocol):
         ...
 
 
+def as_target_error(error: BaseException) -> TargetError:
+    """What a request should not have ended with."""
+    if isinstance(error, TargetError):
+        return error
+    return TargetError(f"A request could not be made: {in_few_words(error)}. Check what it is made from.")
+
+
 def in_few_words(error: BaseException) -> str:
     """An exception as a kind of failure: its class, and the first line that it says."""
     said = str(error).strip().partition("\n")[0].strip()

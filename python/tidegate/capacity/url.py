@@ -71,7 +71,7 @@ class UrlTarget:
                 headers=[(name, value(row)) for name, value in self._headers],
                 content=None if self._body is None else self._body(row),
             )
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             return failure(error)
         return self.judge(answer.status_code, answer.text if self._request.contains is not None else "")
 
@@ -126,7 +126,7 @@ def without_password(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
 
 
-def failure(error: httpx.HTTPError) -> str:
+def failure(error: Exception) -> str:
     """Why there was no answer."""
     cause: BaseException | None = error
     while cause is not None:

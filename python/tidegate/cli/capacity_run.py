@@ -127,7 +127,10 @@ def tested(
         journal = _journal(args, run)
     except (TargetError, TraceError, JournalError, ConfigError, ValueError) as error:
         parser.error(str(error))
-    found = _conduct(target, plan, load, journal)
+    try:
+        found = _conduct(target, plan, load, journal)
+    except JournalError as error:
+        parser.error(f"--resume: {error}")
     described = {**described, **target.describe()}
     parameters = [*described.items(), ("timeout", f"{plan.timeout:g} s"), ("arrivals", load.arrivals)]
     return _outcome(

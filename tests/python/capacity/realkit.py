@@ -8,6 +8,7 @@ after the other, and only ratios within a round count.
 from __future__ import annotations
 
 import asyncio
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -30,6 +31,7 @@ from tidegate.capacity.target import Target
 from tidegate.capacity.url import Request, UrlTarget
 
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[2] / "examples"
 TIMEOUT = 1.0
 
 
@@ -154,21 +156,13 @@ def url(place: str) -> Callable[[], Target]:
 @contextmanager
 def application() -> Iterator[str]:
     """A uvicorn in a process of its own."""
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "served_app:app",
-        "--port",
-        str(port),
-        "--log-level",
-        "warning",
+        *(sys.executable, "-m", "uvicorn", "degrading_service:app", "--port", str(port)),
+        *("--log-level", "warning", "--app-dir", str(EXAMPLES)),
     ]
-    with subprocess.Popen(command, cwd=HERE) as server:
+    with subprocess.Popen(command) as server:
         try:
             place = f"http://127.0.0.1:{port}"
             deadline = time.monotonic() + 30

@@ -1,8 +1,8 @@
 """The limit that is recommended for real targets, against others measured in turns with it.
 
 The test fails where the recommended limit was below the bound against another one in every single round,
-which noise alone does in one of thirty runs were it exactly at the bound, and hardly ever where it is the best.
-How often the medians hold is what `make soak` reports.
+which noise alone does in one of thirty runs were it exactly at the bound, and hardly ever where it is the
+best. How often the medians hold is what `make soak` reports.
 """
 
 from __future__ import annotations
