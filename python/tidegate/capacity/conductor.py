@@ -23,8 +23,9 @@ from tidegate.demo import arrivals
 
 # A target has recovered when one request alone takes at most so many times as long as at the start.
 _RECOVERED = 3.0
+_RECOVERY_S = 60.0
 _SOON_S = 0.05
-_RECOVERY_TIMEOUTS = 3
+_RECOVERY_TIMEOUTS = 10
 _MOST_FAILED = 20
 _LATENCIES = 2000
 
@@ -234,7 +235,7 @@ class Conductor:
         loop = asyncio.get_running_loop()
         began = loop.time()
         failed = None
-        allowed = max(_RECOVERY_TIMEOUTS * self._plan.timeout, 1.0)
+        allowed = max(_RECOVERY_TIMEOUTS * self._plan.timeout, _RECOVERY_S)
         while loop.time() - began < allowed:
             asked = loop.time()
             answered, failed = await self._one()

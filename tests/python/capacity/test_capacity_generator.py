@@ -89,8 +89,26 @@ def test_those_that_wait_for_the_gate_are_counted_from_when_they_were_meant_to_b
     hogged.ask = hog  # type: ignore[method-assign]
     played = play(hogged, times=every(0.2, 20))
     assert played.lag > 0.5
-    assert max(played.latencies) > 0.6
+    # The one that kept it, and those that were meant for that second: 0.8 s late, 0.6 s, 0.4 s and 0.2 s.
+    assert played.latencies[-5:] == pytest.approx([0.3, 0.5, 0.7, 0.9, 1.1], abs=0.03)
     assert played.counts.good == 20
+
+
+def test_users_wait_no_longer_because_this_process_was_late() -> None:
+    hogged = Known(lambda *_: 0.1)
+    ask = hogged.ask
+
+    async def hog(number: int) -> str | None:
+        if number == 3:
+            loop = __import__("asyncio").get_running_loop()
+            loop._jumping.now += 1.0
+        return await ask(number)
+
+    hogged.ask = hog  # type: ignore[method-assign]
+    played = play(hogged, times=every(0.2, 20), timeout=0.9)
+    # Meant for 0.6 and 0.8 s, and sent at about 1.6 s: too late already, or 0.1 s later.
+    assert played.counts.late == 2
+    assert played.counts.good == 18
 
 
 def test_failures_are_told_apart() -> None:
