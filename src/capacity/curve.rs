@@ -185,7 +185,9 @@ mod tests {
             each.spread = 0.05;
         }
         assert!(Curve::of(&noisy).unwrap().law().is_some());
-        noisy.iter_mut().for_each(|each| each.spread = 0.01);
+        for each in &mut noisy {
+            each.spread = 0.01;
+        }
         assert_eq!(Curve::of(&noisy).unwrap().law(), None);
     }
 }

@@ -9,6 +9,8 @@ use super::sweep::Cell;
 const SLOWEST: f64 = 0.995;
 /// Where more than this share came too late, latencies say little about the time alone.
 const LATE_SHARE: f64 = 0.05;
+/// Of the law.
+const PARAMETERS: usize = 3;
 
 /// What the sweep says.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +30,12 @@ pub(super) struct Findings {
 impl Findings {
     /// `None` where too little was measured for any curve.
     pub(super) fn of(cells: &[Cell], timeout: f64) -> Option<Self> {
-        let counted: Vec<Counted> = cells.iter().filter_map(counted).collect();
+        let mut counted: Vec<Counted> = cells.iter().filter_map(counted).collect();
         let curve = Curve::of(&counted)?;
+        let scatter = scatter(&curve, &counted);
+        for each in &mut counted {
+            each.spread *= scatter;
+        }
         Self::by(cells, timeout, counted, curve, 0.0)
     }
 
@@ -62,6 +68,19 @@ impl Findings {
             Self::by(cells, timeout, counted, curve, luck)
         })
     }
+}
+
+/// How many times as far from the law as chance has it the points lie, at least 1. A real target is never quite the
+/// same twice, so its counts are taken to be less sure by that. (A dispersion estimated from Pearson's statistic:
+/// `McCullagh` and Nelder, "Generalized Linear Models", 1989, chapter 4.5.)
+#[allow(clippy::cast_precision_loss)] // a few
+fn scatter(curve: &Curve, counted: &[Counted]) -> f64 {
+    let Some(law) = curve.law().filter(|_| counted.len() > PARAMETERS) else {
+        return 1.0;
+    };
+    let off = |each: &Counted| (each.throughput() / law.throughput(each.concurrency) - 1.0) / each.spread;
+    let sum: f64 = counted.iter().map(|each| off(each).powi(2)).sum();
+    (sum / (counted.len() - PARAMETERS) as f64).max(1.0).sqrt()
 }
 
 /// A limit is measured as far as the gate was full.
@@ -111,4 +130,66 @@ fn alone(cells: &[Cell], timeout: f64, curve: &Curve) -> Vec<Seen> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::{Measured, Usl};
+
+    const ARTICLE: Usl = Usl::new(0.05, 0.02, 5.55e-4);
+    const LIMITS: [u32; 8] = [1, 4, 8, 16, 24, 32, 48, 64];
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn cells(off: impl Fn(usize) -> f64, latencies: &[f64]) -> Vec<Cell> {
+        let cell = |(at, limit): (usize, u32)| {
+            let concurrency = f64::from(limit);
+            let good = (1e6 * ARTICLE.throughput(concurrency) * off(at)) as u64;
+            let slow = ARTICLE.slowdown(concurrency);
+            let latencies = latencies.iter().map(|alone| alone * slow).collect();
+            let seen =
+                Measured { seconds: 1e6, good, in_flight: concurrency, latencies, ..Measured::default() };
+            (limit, seen)
+        };
+        LIMITS.into_iter().enumerate().map(cell).collect()
+    }
+
+    #[test]
+    fn what_scatters_more_than_chance_is_less_sure() {
+        let calm = Findings::of(&cells(|_| 1.0, &[20.0]), 180.0).unwrap();
+        let chance = 1.0 / calm.counted[3].completions.sqrt();
+        assert!((calm.counted[3].spread / chance - 1.0).abs() < 1e-9);
+        // 3 % off, where chance has 0.14 to 0.45 %.
+        let wild = Findings::of(&cells(|at| if at % 2 == 0 { 1.03 } else { 0.97 }, &[20.0]), 180.0).unwrap();
+        assert!(wild.curve.law().is_some());
+        assert!((0.01..0.06).contains(&wild.counted[3].spread), "{:?}", wild.counted);
+    }
+
+    #[test]
+    fn times_that_vary_more_than_their_mean_make_counts_less_sure() {
+        // 1 and 19 with shares 17/18 and 1/18: mean 2, variance 17.
+        let times: Vec<f64> = (0..18).map(|at| if at == 0 { 19.0 } else { 1.0 }).collect();
+        let findings = Findings::of(&cells(|_| 1.0, &times), 180.0).unwrap();
+        let chance = 1.0 / findings.counted[3].completions.sqrt();
+        assert!((findings.counted[3].spread / chance - (17.0_f64 / 4.0).sqrt()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_cell_says_as_much_about_times_as_it_counted() {
+        let mut cells = cells(|_| 1.0, &[20.0]);
+        // One cell has 10 s, and 1 in 3 of all that was counted.
+        let all: u64 = cells.iter().map(|(_, seen)| seen.good).sum();
+        cells[0].1.latencies = vec![10.0; 500];
+        cells[0].1.good = all / 2;
+        let curve = Curve::Law(ARTICLE);
+        let mut seen = alone(&cells, 180.0, &curve);
+        assert_eq!(quantile(&mut seen, 0.3), Some(10.0));
+        assert!((quantile(&mut seen, 0.4).unwrap() - 20.0).abs() < 1e-9);
+        // Where more than 1 in 20 is late, the others are not the usual ones.
+        cells[7].1.late = cells[7].1.good / 10;
+        assert!(alone(&cells, 180.0, &curve).len() < seen.len());
+        // Late ones are known to be slow: half of those of the first cell take longer than 180 s.
+        cells[0].1.late = cells[0].1.good;
+        assert_eq!(quantile(&mut alone(&cells, 180.0, &curve), 0.8), Some(f64::INFINITY));
+    }
 }

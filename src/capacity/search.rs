@@ -14,8 +14,8 @@ use super::step::{End, Measured, Phase, Step};
 use super::sweep::{Cell, goodput, next_limit};
 use super::watch::BAD_SHARE;
 
-/// A gate is full where so much of its limit is inside on average.
-const FULL: f64 = 0.9;
+/// How many times as much as the next limit can do at most is offered, at least.
+const FILL: f64 = 1.25;
 /// How many may fail of as many as a proof is planned for.
 const FAILURES: u64 = 2;
 /// Some more, as a rate is never met exactly.
@@ -74,7 +74,7 @@ impl Search {
         let cells = self.cells();
         let swept = self.proofs().next().is_some() || self.of(Phase::Before).next().is_some();
         if let Some(limit) = next_limit(&cells, plan.max_limit).filter(|_| !swept) {
-            let rate = overload.map(|rate| rate.max(self.pressure(&cells, limit)));
+            let rate = overload.map(|rate| rate.max(Self::filling(&cells, limit)));
             return Some(self.step(Phase::Sweep, rate, Some(limit), plan.cell));
         }
         self.step_of_the_proof(&Findings::of(&cells, plan.timeout)?, overload)
@@ -178,15 +178,11 @@ impl Search {
         self.bracket().middle().map(|rate| self.plan.overload * rate)
     }
 
-    /// What fills a gate that the last one says would not be filled: a ramp can break long before its target is
-    /// busy, by the few requests that take longest.
-    fn pressure(&self, cells: &[Cell], limit: u32) -> f64 {
-        match cells.last() {
-            Some((last, seen)) if seen.in_flight < FULL * f64::from(*last) => {
-                self.plan.overload * goodput(seen) * f64::from(limit) / seen.in_flight
-            }
-            _ => 0.0,
-        }
+    /// What fills a gate with the next limit, even if nobody slows anybody down: a ramp can break long before its
+    /// target is busy, by the few requests that take longest.
+    fn filling(cells: &[Cell], limit: u32) -> f64 {
+        let each = |(_, seen): &Cell| goodput(seen) / seen.in_flight.max(0.01);
+        cells.last().map_or(0.0, |last| FILL * each(last) * f64::from(limit))
     }
 
     /// One at a time and the sweep, by limit.

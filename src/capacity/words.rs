@@ -258,7 +258,7 @@ impl Recommendation {
 pub fn toml(gate: &str, limit: u32, sheddable: Option<f64>, why: &str) -> String {
     let key = key(gate);
     let mut text = String::from("# Recommended by a capacity test.\n");
-    for line in why.split_inclusive(". ") {
+    for line in why.lines().flat_map(|line| line.split_inclusive(". ")) {
         let _ = writeln!(text, "# {}", line.trim_end());
     }
     let _ = writeln!(text, "[gates.{key}]\nlimit = {limit}");

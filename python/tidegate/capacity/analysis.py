@@ -73,7 +73,7 @@ class Step:
     phase: Phase
     """What it is for."""
     rate: float | None
-    """Arrivals a second, on a schedule that waits for nobody. None: a closed loop, always as many as the limit."""
+    """Arrivals a second, on a schedule that waits for nobody. None: a closed loop, as many as the limit."""
     limit: int | None
     """Of the gate. None: there is none."""
     warm_up: float
@@ -249,7 +249,7 @@ class Search:
             raise ConfigError(f"max_limit and seed must be whole numbers in their ranges: {error}") from error
 
     def next(self) -> Step | None:
-        """What to do next; None where everything is known that will be. It is the same until it is reported."""
+        """What to do next, the same until it is reported; None where everything is known that will be."""
         step = self._core.next()
         return None if step is None else Step(*step)
 
@@ -261,7 +261,7 @@ class Search:
             measured: What it saw.
 
         Raises:
-            ConfigError: It is another step than was asked for, or a value breaks a rule. Nothing is taken down.
+            ConfigError: It is another step than was asked for, or a value breaks a rule. Nothing changes.
         """
         asked = self.next()
         if step != asked:
@@ -347,20 +347,8 @@ class SimulatedTarget:
             ConfigError: A value of the target is outside its range.
         """
         given = (step.number, step.phase, step.rate, step.limit, step.warm_up, step.seconds)
-        seconds, offered, shed, good, late, failed, in_flight, latencies, end = self._core.run(
-            given, self._seed
-        )
-        return Measured(
-            seconds=seconds,
-            offered=offered,
-            shed=shed,
-            good=good,
-            late=late,
-            failed=failed,
-            in_flight=in_flight,
-            latencies=latencies,
-            end=end,
-        )
+        seen: dict[str, Any] = dict(zip(_MEASURED, self._core.run(given, self._seed), strict=True))
+        return Measured(**seen)
 
 
 def error_upper(events: int, of: int, confidence: float = CONFIDENCE) -> float:
@@ -382,6 +370,9 @@ def thinned(latencies: Iterable[float], most: int = 500) -> list[float]:
     return [ordered[math.floor((at + 0.5) * count / most)] for at in range(most)]
 
 
+_MEASURED = tuple(each.name for each in fields(Measured))
+
+
 def _check_number(name: str, value: object, *, whole: bool = False) -> float | int:
     if whole and type(value) is int:
         return value
@@ -392,12 +383,15 @@ def _check_number(name: str, value: object, *, whole: bool = False) -> float | i
 
 
 def _as_tuple(measured: Measured) -> tuple[Any, ...]:
-    counts = {name: getattr(measured, name) for name in ("offered", "shed", "good", "late", "failed")}
-    for name, count in counts.items():
+    for name in ("offered", "shed", "good", "late", "failed"):
+        count = getattr(measured, name)
         if type(count) is not int or not 0 <= count < 2**63:
             raise ConfigError(f"{name} must be a whole number, 0 or more, got {count!r}")
-    seconds, in_flight = (_check_number(name, getattr(measured, name)) for name in ("seconds", "in_flight"))
-    return (seconds, *counts.values(), in_flight, list(measured.latencies), measured.end)
+    for name in ("seconds", "in_flight"):
+        _check_number(name, getattr(measured, name))
+    for latency in measured.latencies:
+        _check_number("each of latencies", latency)
+    return tuple(getattr(measured, name) for name in _MEASURED)
 
 
 def _recommendation(found: dict[str, Any]) -> Recommendation:
