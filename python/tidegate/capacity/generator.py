@@ -202,12 +202,13 @@ class _Step:
             self._window.change(ended, 0)
             busy = (time.process_time() - worked) / ended
             mean = self._mean(ended)
+            for task in (sending, watching):
+                if task.done():
+                    task.result()
+                task.cancel()
             if self._stopped is not None:
                 self._withdraw()
             await self._land()
-            for task in (sending, watching):
-                if task.done() and not task.cancelled():
-                    task.result()
         finally:
             self._sending = False
             for task in (sending, watching):
@@ -226,6 +227,8 @@ class _Step:
         for at in times:
             # A sleep of nothing still lets answers in, so a schedule that is behind cannot starve them.
             await asyncio.sleep(max(0.0, at - self._now()))
+            if not self._sending:
+                return
             self._offer(at)
         await asyncio.sleep(max(0.0, self._end - self._now()))
 
@@ -310,7 +313,7 @@ class _Step:
         del self._flights[task]
         if not self._flights:
             self._landed.set()
-        if self._closed_loop and self._sending:
+        if self._closed_loop:
             self._fill()
 
     async def _land(self) -> None:

@@ -174,13 +174,12 @@ def _sweep(taken: Sequence[Taken], found: Recommendation) -> Section | None:
 
 def _curve_lead(found: Recommendation) -> str:
     if found.limit is None:
-        return "As many in flight as the gate's limit, at every moment. No limit can be recommended."
+        return "More comes than the gate lets in. No limit can be recommended."
     low, high = found.limit_interval or (None, None)
     interval = "" if low is None or high is None else f" (95 % interval {low:g} to {high:g})"
     return (
-        f"As many in flight as the gate's limit, at every moment. The recommended limit is "
-        f"{found.limit}{interval}: the smallest that comes to 95 % of the most, or less where the timeout "
-        "asks for less."
+        f"More comes than the gate lets in. The recommended limit is {found.limit}{interval}: the smallest "
+        "that comes to 95 % of the most, or less where the timeout asks for less."
     )
 
 

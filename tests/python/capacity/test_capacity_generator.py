@@ -130,6 +130,21 @@ def test_the_watch_ends_a_step_and_takes_back_what_is_in_flight() -> None:
     assert played.in_flight > 1
 
 
+@pytest.mark.parametrize("most", [1000, 10])
+def test_nothing_is_sent_after_a_step_was_ended(most: int) -> None:
+    deaf = Known(lambda *_: 3.0, heeds=False)
+    played = play(
+        deaf,
+        times=every(0.1, 100),
+        most=most,
+        watch=lambda now: "enough" if now.in_flight >= 10 else None,
+    )
+    assert played.stopped is not None
+    assert len(deaf.asked) <= 12
+    assert played.counts.offered <= 12
+    assert played.counts.late == 0
+
+
 def test_no_more_than_allowed_are_in_flight() -> None:
     target = Known(lambda *_: 3.0)
     played = play(target, times=every(0.1, 100), most=7)
@@ -144,6 +159,12 @@ def test_what_is_given_up_on_stays_in_flight_until_it_ends() -> None:
     played = play(deaf, times=[0.0, 0.1], seconds=2.0, timeout=1.0)
     assert (played.counts.late, played.counts.good) == (2, 0)
     assert played.in_flight == pytest.approx(2.0, abs=0.1)
+
+
+def test_what_fails_after_it_was_given_up_on_is_late_and_no_failure() -> None:
+    deaf = Known(lambda *_: 3.0, lambda _number: "HTTP 500", heeds=False)
+    played = play(deaf, times=[0.0, 0.1], seconds=2.0, timeout=1.0)
+    assert (played.counts.late, played.counts.failed, played.failures) == (2, 0, {})
 
 
 def test_what_never_ends_is_said() -> None:
