@@ -2,8 +2,8 @@
 
     uvicorn --app-dir examples degrading_service:app
 
-One alone takes 20 ms (or ALONE=0.2 seconds, say); ten at a time come to 240 answers a second, which is the most;
-of forty each takes 0.35 s, and they come to 115. The time of each is fixed when it comes.
+One alone takes 20 ms (or ALONE=0.2 seconds, say); ten at a time come to 240 answers a second, which is the
+most; of forty each takes 0.35 s, and they come to 115. The time of each is fixed when it comes.
 """
 
 from __future__ import annotations

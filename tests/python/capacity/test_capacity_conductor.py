@@ -90,6 +90,8 @@ def test_a_ramp_ends_before_the_first_timeout() -> None:
         if one.measured.end == "aborted":
             assert one.measured.late == 0
     assert any(one.measured.end == "aborted" for one in ended)
+    # By foresight, and not because no more were allowed in flight.
+    assert any(one.step.phase == "ramp" and one.played and not one.played.capped for one in ended)
 
 
 def test_the_caps_are_kept() -> None:
@@ -101,6 +103,10 @@ def test_the_caps_are_kept() -> None:
         if one.step.phase == "ramp":
             assert one.step.rate is not None
             assert one.step.rate <= 60.0
+
+
+class File(io.StringIO):
+    def close(self) -> None: ...
 
 
 # --- bad targets -------------------------------------------------------------------------------------
@@ -153,15 +159,19 @@ class Hogging(Known):
 
 
 def test_a_target_that_is_faster_than_the_generator() -> None:
-    found = conduct(
-        Hogging(lambda *_: 0.01), Plan(timeout=1.0, stage=5.0, cell=2.0, warm_up=1.0, prove=False)
-    )
+    file = File()
+    plan = Plan(timeout=1.0, stage=5.0, cell=2.0, warm_up=1.0, prove=False)
+    found = conduct(Hogging(lambda *_: 0.01), plan, journal=Journal({}, file))
     assert found.search.recommendation().breaking_point[1] is None
     [note] = found.notes
     assert "the load generator itself was late" in note
     assert "It holds " in note
     lagged = [one.measured.end == "lagged" for one in found.taken]
     assert sum(lagged) == 1
+    # That step was played twice before it was believed, and all others once.
+    played = [json.loads(line)["step"]["number"] for line in file.getvalue().splitlines()[1:]]
+    assert len(played) == len(set(played)) + 1
+    assert played.count(found.taken[lagged.index(True)].step.number) == 2
 
 
 def test_more_in_flight_than_allowed_is_not_the_targets_fault() -> None:
@@ -194,10 +204,6 @@ def test_a_target_that_does_not_recover() -> None:
 
 
 # --- the journal -------------------------------------------------------------------------------------
-
-
-class File(io.StringIO):
-    def close(self) -> None: ...
 
 
 def recorded() -> tuple[list[str], Any]:
