@@ -143,6 +143,23 @@ def test_a_target_that_fails_at_the_lowest_rate() -> None:
     assert "It turns requests away by itself" in said
 
 
+class Dying(Known):
+    """Gone for good after so many requests, whichever their number."""
+
+    async def ask(self, number: int) -> str | None:
+        failed = await super().ask(number)
+        return "connection refused" if len(self.asked) > 500 else failed
+
+
+def test_a_target_that_dies_on_the_way() -> None:
+    target = Dying(lambda *_: 0.02)
+    said = broken(target)
+    assert "one request alone still fails: connection refused" in said or "requests failed" in said
+    # The step was ended when most of its requests failed; then it was asked alone until it had had its time.
+    sent = [at for at in target.began if at < target.began[500] + 5.0]
+    assert len(sent) - 500 < 250
+
+
 def test_a_target_that_is_too_fast() -> None:
     assert "about as long as this generator takes to send one" in broken(
         Known(lambda *_: 0.0001), Plan(timeout=1.0, stage=1.0, cell=0.3, warm_up=0.1)
