@@ -177,6 +177,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_well_known_counts_little() {
+        let article = Usl::new(3.0 / 60.0, 0.02, 5.55e-4);
+        let mut some = counted(|n| article.throughput(n));
+        some[8].completions *= 1.25;
+        assert_ne!(law(&some).map(|law| law.best_concurrency().unwrap().round()), Some(42.0));
+        some[8].spread = 0.3;
+        assert_eq!(law(&some).map(|law| law.best_concurrency().unwrap().round()), Some(42.0));
+    }
+
+    #[test]
     fn noise_is_no_corner() {
         let article = Usl::new(3.0, 0.02, 5.55e-4);
         let mut noisy = counted(|n| article.throughput(n));

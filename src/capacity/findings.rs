@@ -175,6 +175,23 @@ mod tests {
     }
 
     #[test]
+    fn as_many_requests_could_have_had_more_slow_ones() {
+        // 500 in all, alone from 1 to 100 s: the slowest 1 in 200 is known to about one in a hundred.
+        let times: Vec<f64> = (1..=100).map(f64::from).collect();
+        let mut cells = cells(|_| 1.0, &times);
+        for (_, seen) in &mut cells {
+            seen.seconds /= seen.good as f64 / 62.0;
+            seen.good = 62;
+        }
+        let curve = Curve::Law(ARTICLE);
+        let slowest = |luck: f64| {
+            let counted = cells.iter().filter_map(counted).collect();
+            Findings::by(&cells, 180.0, counted, curve.clone(), luck).unwrap().slowest
+        };
+        assert_eq!([-3.0, -1.0, 0.0, 3.0].map(|luck| slowest(luck).round()), [99.0, 100.0, 100.0, 100.0]);
+    }
+
+    #[test]
     fn a_cell_says_as_much_about_times_as_it_counted() {
         let mut cells = cells(|_| 1.0, &[20.0]);
         // One cell has 10 s, and 1 in 3 of all that was counted.

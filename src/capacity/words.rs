@@ -117,6 +117,9 @@ fn no_limit(found: &Recommendation, plan: &Plan) -> Option<String> {
                  expensive class"
             )
         }
+        (_, Some(proof)) if proof.events == 0 && proof.upper < BAD_SHARE => {
+            "the limit could not be proven: the run that was to prove it was stopped".to_owned()
+        }
         (_, Some(proof)) if proof.events == 0 => format!(
             "the limit could not be proven: {} answers are too few, {} would be needed",
             proof.of,

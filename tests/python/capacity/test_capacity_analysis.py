@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import tidegate
 from tidegate import ConfigError
 from tidegate.capacity.analysis import (
     Law,
@@ -63,6 +65,17 @@ def test_all_that_is_recommended_has_its_type() -> None:
     toml = found.toml("orders")
     assert toml is not None and f"[gates.orders]\nlimit = {found.limit}\n" in toml
     assert f"sheddable = {found.thresholds.fraction}" in toml
+
+
+def test_the_gate_of_the_configuration_loads(tmp_path: Path) -> None:
+    found = log()[0].recommendation()
+    text = found.toml("orders") or ""
+    file = tmp_path / "tidegate.toml"
+    # Its controller is the file's business.
+    file.write_text(text.partition("[gates.orders.controller]")[0], encoding="utf-8")
+    gate = tidegate.load(file)["orders"]
+    assert gate.limit == found.limit and found.thresholds is not None
+    assert gate.thresholds[tidegate.Priority.SHEDDABLE] == found.thresholds.threshold
 
 
 def test_a_log_that_is_reported_again_goes_on_where_it_ended() -> None:

@@ -160,6 +160,47 @@ fn a_proof_with_too_few_is_none() {
 }
 
 #[test]
+fn a_proof_that_was_stopped_is_none() {
+    for end in [End::Aborted, End::Collapsed, End::Lagged] {
+        let mut search = Search::new(Plan::new(T)).unwrap();
+        while let Some(step) = search.next_step() {
+            let seen = Ideal::article().measure(&step);
+            let end = if step.phase == Phase::Proof { end } else { seen.end };
+            search.report(Measured { end, ..seen }).unwrap();
+        }
+        let found = search.recommendation();
+        assert_eq!((found.limit, count(&search, Phase::Proof)), (None, 1));
+        assert!(found.verdict.contains("could not be proven: the run that was to prove it was stopped"));
+    }
+}
+
+#[test]
+fn a_rate_is_accepted_by_its_bound_and_by_a_whole_run() {
+    let accepted = |good: u64, shed: u64, end: End| {
+        let mut search = Search::new(plan(|plan| plan.accept = Some(0.5))).unwrap();
+        while let Some(step) = search.next_step() {
+            let seen = Ideal::article().measure(&step);
+            let other = Measured { offered: good + shed, good, shed, late: 0, end, ..seen.clone() };
+            search.report(if step.phase == Phase::Accept { other } else { seen }).unwrap();
+        }
+        search.recommendation().accepted
+    };
+    assert_eq!(accepted(1500, 0, End::Held), Some(true));
+    assert_eq!(accepted(1500, 0, End::Aborted), Some(false));
+    // 19 of 1500 may be 1.8 %, 24 may be 2.2 %.
+    assert_eq!([19, 24].map(|shed| accepted(1500 - shed, shed, End::Held)), [Some(true), Some(false)]);
+}
+
+#[test]
+fn what_never_breaks_is_not_overloaded_without_a_gate() {
+    let careful = |plan: &mut Plan| {
+        plan.before = true;
+        plan.max_rate = Some(0.3);
+    };
+    assert_eq!(count(&run(&Ideal::article(), plan(careful)), Phase::Before), 0);
+}
+
+#[test]
 fn it_ends_at_once_where_one_at_a_time_fails() {
     let first = |seen: Measured| {
         let mut search = Search::new(Plan::new(T)).unwrap();

@@ -3,7 +3,8 @@
 //! `TIDEGATE_CAPACITY_SEEDS`: how many seeds (40).
 
 use tidegate::capacity::{End, Measured, Phase, Plan, Recommendation, Search, Simulated, Step};
-use tidegate::sim::{Service, Sizes};
+use tidegate::sim::{Arrivals, Class, Scenario, Service, Sizes};
+use tidegate::{Gate, Priority, Threshold, Thresholds};
 
 const TIMEOUT: f64 = 180.0;
 const MINUTE: f64 = 60.0;
@@ -110,4 +111,37 @@ fn accepts_after_scaling_what_the_article_accepted() {
         }
     }
     count.check(seeds().end);
+}
+
+#[test]
+fn each_step_meets_requests_of_its_own() {
+    let run = |number, seed| {
+        let step = Step::new(number, Phase::Sweep, Some(1.2), Some(16), TIMEOUT, 720.0);
+        article(1.0).run(&step, seed).expect("a legal step")
+    };
+    assert_eq!(run(3, 1), run(3, 1));
+    assert!(run(3, 1) != run(4, 1) && run(3, 1) != run(3, 2) && run(3, 1) != run(1, 3));
+}
+
+/// With the fraction as a configuration has it, and exponential service, for which the theory is exact.
+#[test]
+fn a_real_gate_keeps_room_for_what_is_essential() {
+    let mut plan = Plan::new(TIMEOUT);
+    plan.essential = Some(0.3);
+    let (found, _) = test(&article(1.0), plan, 1);
+    let (reserved, law) = (found.thresholds.expect("there is room"), found.law.expect("there is one"));
+    let length = std::time::Duration::from_secs(400 * 3600);
+    let mut arrivals = Arrivals::poisson(reserved.rate, length);
+    let class = |priority, share| Class { priority, share, ..Class::default() };
+    arrivals.mix = vec![class(Priority::Critical, 0.3), class(Priority::Sheddable, 0.7)];
+    let service = Service::shared(law.lambda, law.sigma, law.kappa).sizes(Sizes::Exponential);
+    let mut scenario = Scenario::new("thresholds", arrivals, service);
+    scenario.interval = length;
+    let ppm = (1e6 * reserved.fraction).round() as u32;
+    let thresholds = Thresholds::default().with(Priority::Sheddable, Threshold::Ppm(ppm));
+    scenario.gate = Some(Gate::builder("db", found.limit.expect("a limit")).thresholds(thresholds));
+    let report = scenario.run(1).expect("a legal scenario");
+    let share = |at: usize| report.by_priority[at].tally.shed_share().expect("some came");
+    assert!((share(0) / reserved.essential_shed - 1.0).abs() < 0.05, "{} for {reserved:?}", share(0));
+    assert!((share(1) / reserved.other_shed - 1.0).abs() < 0.01, "{} for {reserved:?}", share(1));
 }
