@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Long storms, models and sanitizers: about ten minutes. `make soak` sets up .venv and calls this.
+# Long storms, models, sanitizers and capacity tests: about half an hour. `make soak` sets up .venv and calls this.
 # TIDEGATE_SOAK_SECONDS: the length of the storms (120).
 
 set -u
@@ -57,5 +57,7 @@ fi
 for _ in 1 2 3 4 5; do
     step "Python's threads, loops and forks" "$python" -m pytest tests/python/gate
 done
+
+step "the recommended limit on real targets" "$python" scripts/capacity_soak.py
 
 summary soak

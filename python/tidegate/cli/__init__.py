@@ -12,9 +12,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tidegate.cli import check, demo, simulate
+from tidegate.cli import capacity, check, demo, simulate
 
-_COMMANDS = {"check": check, "demo": demo, "simulate": simulate}
+_COMMANDS = {"capacity": capacity, "check": check, "demo": demo, "simulate": simulate}
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 

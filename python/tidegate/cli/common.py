@@ -86,6 +86,13 @@ def importable(name: str) -> bool:
     return True
 
 
+def seed(text: str) -> int:
+    """A seed, as an argument."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 2**64):
+        raise argparse.ArgumentTypeError(f"the seed must be a whole number from 0 to 2^64 - 1, got {text!r}")
+    return int(text)
+
+
 @contextmanager
 def terminable() -> Generator[None]:
     """A plain `kill` ends a run like Ctrl-C: children and files are cleaned up."""

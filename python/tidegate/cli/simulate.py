@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidegate._errors import ConfigError
 from tidegate.cli import oracle
-from tidegate.cli.common import importable, refuse_one_file, target, terminable, write_json
+from tidegate.cli.common import importable, refuse_one_file, seed, target, terminable, write_json
 
 if TYPE_CHECKING:
     from tidegate.report.origin import Origin
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario", nargs="?", metavar="SCENARIO.toml", help="what to run; - for standard input"
     )
-    parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of everything left to chance (1)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of everything left to chance (1)")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")
     parser.add_argument(
         "--html", metavar="FILE", help="write a page with charts there too; it needs no network"
@@ -155,9 +155,3 @@ def _like(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             html_file.write(_page(found.page, command))
     found.show(Console(stderr="-" in (args.json, args.html)))
     return 0
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) < 2**64):
-        raise argparse.ArgumentTypeError(f"the seed must be a whole number from 0 to 2^64 - 1, got {text!r}")
-    return int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from tidegate.report import words
 from tidegate.report.markup import text
@@ -22,6 +23,15 @@ _SHAPES = (
 INKS = len(_SHAPES)
 
 
+class Draw(StrEnum):
+    """How a series is drawn."""
+
+    BOTH = "both"
+    LINE = "line"
+    POINTS = "points"
+    """What was measured, beside a line that was fitted to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One series."""
@@ -32,6 +42,7 @@ class Line:
     ink: int
     """Colour and shape, from 0 to INKS - 1: the same thing has the same in every chart."""
     dashed: bool = False
+    draw: Draw = Draw.BOTH
 
     @property
     def empty(self) -> bool:
@@ -83,6 +94,7 @@ class Chart:
                     "ink": line.ink,
                     "shape": shape(line.ink),
                     "dashed": line.dashed,
+                    "draw": line.draw,
                     "values": line.values,
                     "said": [self.say(value) for value in line.values],
                 }
@@ -126,7 +138,6 @@ def shape(ink: int) -> list[tuple[float, float]]:
 def _swatch(line: Line) -> str:
     corners = " ".join(f"{x * 5:.1f},{y * 5:.1f}" for x, y in shape(line.ink))
     dashes = ' stroke-dasharray="4 3"' if line.dashed else ""
-    return (
-        f'<svg class="ink-{line.ink}" viewBox="-14 -7 28 14" aria-hidden="true">'
-        f'<path d="M-14 0H14"{dashes}/><polygon points="{corners}"/></svg>'
-    )
+    path = "" if line.draw is Draw.POINTS else f'<path d="M-14 0H14"{dashes}/>'
+    polygon = "" if line.draw is Draw.LINE else f'<polygon points="{corners}"/>'
+    return f'<svg class="ink-{line.ink}" viewBox="-14 -7 28 14" aria-hidden="true">{path}{polygon}</svg>'

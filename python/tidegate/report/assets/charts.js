@@ -17,10 +17,10 @@
     }
 
     function drawShapes(plot, chart) {
-        // Where points are too many to be told apart, the line says it all.
-        if (chart.x.length > 40) return;
         const context = plot.ctx;
         chart.lines.forEach((line) => {
+            // Where points are too many to be told apart, the line says it all.
+            if (line.draw === "line" || (line.draw === "both" && chart.x.length > 40)) return;
             context.fillStyle = colour(`ink-${line.ink}`);
             line.values.forEach((value, at) => {
                 if (value === null) return;
@@ -138,7 +138,7 @@
                 {},
                 ...chart.lines.map((line) => ({
                     stroke: () => colour(`ink-${line.ink}`),
-                    width: 2,
+                    width: line.draw === "points" ? 0 : 2,
                     dash: line.dashed ? [5, 4] : undefined,
                     points: { show: false },
                 })),

@@ -1,0 +1,127 @@
+"""What was measured, step by step, in a file of JSON lines: an interrupted run goes on from there.
+
+The first line says what is tested and how; a run goes on only if it asks for the same. Each other line is a
+step and what came of it. The search is deterministic, so steps that were measured are given to it again in
+order, and it asks for the next one as if it had never been interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from tidegate.capacity.analysis import Step
+from tidegate.capacity.generator import Counts, Played
+
+_FORMAT = 1
+
+
+class JournalError(Exception):
+    """A journal that cannot be gone on with."""
+
+
+class Journal:
+    """A run's measurements, in memory and, if there is a file, in that.
+
+    Args:
+        run: What is tested and how, as JSON.
+        file: Where each step is written as it ends. None: nowhere.
+        measured: What is there already, in order.
+    """
+
+    def __init__(
+        self,
+        run: Mapping[str, object],
+        file: TextIO | None = None,
+        measured: list[dict[str, Any]] | None = None,
+    ) -> None:
+        self._file = file
+        self._measured = measured or []
+        self.replayed = 0
+        if measured is None:
+            self._write({"format": _FORMAT, "run": run})
+
+    @classmethod
+    def resume(cls, path: Path, run: Mapping[str, object]) -> Journal:
+        """Go on with the run in a file.
+
+        Raises:
+            JournalError: It is none, or one of another run.
+        """
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise JournalError(f"cannot read {path}: {error}") from error
+        # What has no end was being written when the run ended.
+        whole = text[: text.rfind("\n") + 1]
+        try:
+            first, *measured = [json.loads(line) for line in whole.splitlines()]
+            known = first["run"] if first["format"] == _FORMAT else None
+            for line in measured:
+                Step(**line["step"])
+                played_from(line["played"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise JournalError(f"{path} is no journal of a capacity test") from error
+        if known is None:
+            raise JournalError(f"{path} is a journal of another version")
+        asked = json.loads(json.dumps(run))
+        if known != asked:
+            raise JournalError(f"{path} is of another run: {difference(known, asked)}")
+        file = path.open("r+", encoding="utf-8")
+        file.seek(len(whole.encode()))
+        file.truncate()
+        return cls(run, file, measured)
+
+    def recorded(self, step: Step) -> Played | None:
+        """What came of a step that was measured before; None if it is to be measured now.
+
+        Raises:
+            JournalError: Another step comes next in the file.
+        """
+        if self.replayed == len(self._measured):
+            return None
+        line = self._measured[self.replayed]
+        if line["step"] != json.loads(json.dumps(asdict(step))):
+            raise JournalError(
+                f"line {self.replayed + 2} of the journal is another step than the one that comes next: it "
+                "was written by another version, or changed by hand; begin anew without --resume"
+            )
+        self.replayed += 1
+        return played_from(line["played"])
+
+    def record(self, step: Step, played: Played) -> None:
+        """Write down what came of a step."""
+        line = {"step": asdict(step), "played": asdict(played)}
+        self._measured.append(line)
+        self.replayed += 1
+        self._write(line)
+
+    def _write(self, line: object) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def played_from(fields: dict[str, Any]) -> Played:
+    """The outcome of a step, from its JSON."""
+    counts: dict[str, Any] = fields["counts"]
+    rest: dict[str, Any] = {**fields, "counts": Counts(**counts)}
+    return Played(**rest)
+
+
+def difference(known: Any, asked: Any, name: str = "") -> str:
+    """In words, the first thing in which two runs differ."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        here, there = cast("dict[str, Any]", known), cast("dict[str, Any]", asked)
+        for key in {**here, **there}:
+            if here.get(key) != there.get(key):
+                return difference(here.get(key), there.get(key), f"{name}.{key}" if name else key)
+    return f"{name} is {json.dumps(known)} there, and {json.dumps(asked)} is asked for"
