@@ -28,6 +28,8 @@ pub struct Window {
     pub admissions: u64,
     /// Requests that met a full gate: shed with `limit`.
     pub refusals: u64,
+    /// Requests turned away below the limit, by their priority's threshold: shed with `priority`.
+    pub priority_refusals: u64,
 }
 
 impl Window {
@@ -58,6 +60,7 @@ impl Window {
         self.highest_in_flight = self.highest_in_flight.max(next.highest_in_flight);
         self.admissions = self.admissions.saturating_add(next.admissions);
         self.refusals = self.refusals.saturating_add(next.refusals);
+        self.priority_refusals = self.priority_refusals.saturating_add(next.priority_refusals);
     }
 
     /// How long it was, in seconds, never zero.
@@ -102,9 +105,9 @@ impl Window {
         if self.completions == 0 { 1.0 } else { (float(self.good) / self.count()).min(1.0) }
     }
 
-    /// Which share of those who asked met a full gate.
+    /// Which share of those who asked would have got in at a higher limit: thresholds follow it.
     pub(crate) fn refused_share(&self) -> f64 {
-        let refusals = float(self.refusals);
+        let refusals = float(self.refusals.saturating_add(self.priority_refusals));
         refusals / (refusals + float(self.admissions)).max(1.0)
     }
 }
@@ -157,7 +160,8 @@ mod tests {
             if i % 2 == 0 { &mut one } else { &mut two }.complete(latency, i > 1, i == 3);
             both.complete(latency, i > 1, i == 3);
         }
-        one.refusals = 3;
+        one.refusals = 2;
+        two.priority_refusals = 1;
         two.admissions = 1;
         one.highest_in_flight = 2;
         one.append(&two);
