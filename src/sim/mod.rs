@@ -76,6 +76,7 @@ mod clients;
 mod door;
 mod engine;
 pub mod oracle;
+mod pilot;
 mod pool;
 mod read;
 mod recorder;

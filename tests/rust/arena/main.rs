@@ -1,98 +1,97 @@
-//! Controllers against the best fixed limit: the real gate in front of a simulated database that gets slower the
-//! more is inside.
-//!
-//! The short version runs with the tests. The long one prints the table of `docs/choosing.md`:
-//!
-//! ```sh
-//! cargo test --release --test arena -- --ignored --nocapture
-//! ```
+//! Controllers against the best fixed limit.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // small numbers
-#![allow(clippy::float_cmp)] // a minimum is one of its arguments
 
-#[path = "../common/mod.rs"]
-mod common;
-mod database;
+mod parallel;
 mod play;
 mod scenario;
-mod table;
+mod score;
 
-use play::{Played, play};
-use scenario::{Scenario, named};
-use table::bounds;
+use score::{Start, reference, score};
 use tidegate::controller::Kind;
 
-/// The best fixed limit of most scenarios here, as the long version's sweep finds it.
-const BEST: u32 = 42;
-
-fn ratio(scenario: &Scenario, start: u32) -> f64 {
-    ratio_to(BEST, scenario, start, 1)
-}
-
-fn ratio_to(best: u32, scenario: &Scenario, start: u32, seed: u64) -> f64 {
-    let goodput = play(scenario, &mut Kind::Goodput.start(bounds(scenario, start)), seed).good;
-    let fixed = play(scenario, &mut Kind::Fixed.start(bounds(scenario, best)), seed).good;
-    goodput as f64 / fixed as f64
-}
-
-#[test]
-#[ignore = "minutes long: prints the table"]
-fn long() {
-    table::print();
-}
-
-#[test]
-fn a_degrading_database_from_below_at_and_above() {
-    let scenario = named("steady-2x");
-    assert!(ratio(&scenario, BEST) > 0.97);
-    assert!(ratio(&scenario, BEST / 3) > 0.95);
-    assert!(ratio(&scenario, BEST * 4) > 0.95);
-}
-
-#[test]
-fn a_few_requests_that_are_fifty_times_the_rest() {
-    let scenario = named("bimodal-2x");
-    assert!(ratio(&scenario, BEST) > 0.95);
-    assert!(ratio(&scenario, BEST * 4) > 0.93);
-    // Where short windows flatter raised limits, a climb that begins well must not go on past the best.
-    for seed in 1..=8 {
-        assert!(ratio_to(BEST, &scenario, BEST / 3, seed) > 0.92, "seed {seed}");
+fn debug(name: &str, start: u32, seed: u64) {
+    let place = scenario::one(name);
+    let p = play::play(&place, play::Player { kind: Kind::Goodput, start }, seed);
+    let step = place.scenario.interval.as_secs_f64();
+    let mut last = 0;
+    for (i, l) in p.limits.iter().enumerate() {
+        if *l != last {
+            print!("{:.0}:{l} ", (i + 1) as f64 * step);
+            last = *l;
+        }
     }
+    println!("\nslices {:?}", p.slices);
 }
 
-#[test]
-fn cheap_requests_that_do_not_suffer_do_not_hide_those_that_do() {
-    assert!(ratio(&named("cached"), BEST) > 0.95);
+fn tune() {
+    use play::{Player, play};
+    let best = [("steady-2x", 43), ("steady-5x", 41), ("mild-1.25x", 44), ("bimodal-2x", 46), ("capacity-quarter", 38), ("kappa-16x", 33), ("idle-burst", 41), ("light-half", 43), ("slow-dependency", 52), ("timeout-outage", 43), ("retry-storm", 43), ("tiny-service", 7), ("two-priorities", 54), ("trace-2x", 44), ("slow-rate-prior", 41), ("cached", 44), ("exponential", 38), ("no-objective", 43), ("cliff", 30), ("plateau", 41), ("three", 3), ("one", 1)];
+    let only = std::env::args().nth(1).unwrap_or_default();
+    let seeds: Vec<u64> = std::env::args().nth(2).map_or((101..=112).collect(), |text| {
+        let (a, b) = text.split_once('-').unwrap();
+        (a.parse().unwrap()..=b.parse().unwrap()).collect()
+    });
+    let peers = std::env::args().nth(3).is_some();
+    let mut sum = [0.0; 3];
+    for place in scenario::all().iter().filter(|p| p.name.contains(&only) && (only != "" || p.name != "tiny-service")) {
+        let limit = best.iter().find(|b| b.0 == place.name).unwrap().1;
+        let fixed = parallel::map(&seeds, |&s| play(place, Player { kind: Kind::Fixed, start: limit }, s));
+        let reference = score::Reference { limit, played: fixed };
+        let jobs: Vec<_> = (if peers { vec![Kind::Goodput, Kind::Aimd] } else { vec![Kind::Goodput] }).into_iter().flat_map(|k| Start::ALL.map(|s| (k, s))).flat_map(|(k, s)| (0..seeds.len()).map(move |i| (k, s, i))).collect();
+        let out = parallel::map(&jobs, |&(k, s, i)| {
+            let p = play(place, Player { kind: k, start: s.of(limit) }, seeds[i]);
+            (p.good() / reference.played[i].good(), p.top_success)
+        });
+        print!("{:17}", place.name);
+        for (n, chunk) in out.chunks(seeds.len()).enumerate() {
+            let m = score::mean(chunk.iter().map(|c| c.0));
+            let w = chunk.iter().map(|c| c.0).fold(9.0, f64::min);
+            if n < 3 { sum[n] += m; }
+            print!(" {m:.4} ({w:.3})");
+            if place.name == "two-priorities" { print!("[{:.4}]", score::mean(chunk.iter().map(|c| c.1))); }
+        }
+        println!();
+    }
+    println!("sum {sum:.4?}");
 }
 
-#[test]
-fn over_an_edge_a_long_step_is_judged_by_what_it_did() {
-    assert!(ratio_to(30, &named("cliff"), 10, 1) > 0.82);
-}
-
-#[test]
-fn where_one_at_a_time_is_best_it_rests_between_experiments() {
-    assert!(ratio_to(1, &named("one"), 1, 1) > 0.945); // without rest, half the time is spent at two: 0.91
-}
-
-#[test]
-fn a_silence_in_the_middle_of_an_experiment_is_no_evidence() {
-    assert!(ratio(&named("idle-burst"), BEST) > 0.97);
-}
-
-#[test]
-fn during_an_outage_the_limit_never_rises_and_after_it_is_soon_back() {
-    let scenario = named("timeout-outage");
-    let Played { limits, .. } = play(&scenario, &mut Kind::Goodput.start(bounds(&scenario, BEST)), 1);
-    let at =
-        |time: f64| limits.iter().take_while(|(from, _)| *from <= time).last().expect("from the start").1;
-    let (start, end) = (scenario.stages[1].from, scenario.stages[2].from);
-    let onset = at(start);
-    let during: Vec<u32> =
-        limits.iter().filter(|(from, _)| (start..end).contains(from)).map(|(_, limit)| *limit).collect();
-    // The experiment that was under way may come to its next arm before the first request has timed out.
-    let falling = during.iter().skip_while(|limit| **limit >= onset);
-    assert!(falling.clone().is_sorted_by(|a, b| a >= b), "{during:?}");
-    assert!(at(end) * 2 <= onset, "{during:?}");
-    assert!(at(end + 60.0) * 3 >= onset * 2, "{} a minute later, {onset} before", at(end + 60.0));
+fn main() {
+    if std::env::var("TUNE").is_ok() { return tune(); }
+    if std::env::var("DEBUG").is_ok() {
+        let a: Vec<String> = std::env::args().skip(1).collect();
+        return debug(&a[0], a[1].parse().unwrap(), a[2].parse().unwrap());
+    }
+    let only = std::env::args().nth(1).unwrap_or_default();
+    let seeds: Vec<u64> = std::env::args().nth(2).map_or(vec![1, 2, 3, 4], |text| {
+        let (a, b) = text.split_once('-').unwrap();
+        (a.parse().unwrap()..=b.parse().unwrap()).collect()
+    });
+    let kinds = std::env::args().nth(3).unwrap_or_default();
+    for place in scenario::all().iter().filter(|place| place.name.contains(&only)) {
+        let reference = reference(place, &seeds);
+        println!(
+            "{} best {} {:.0}",
+            place.name,
+            reference.limit,
+            score::mean(reference.played.iter().map(|p| p.good()))
+        );
+        let jobs: Vec<_> = Kind::ALL
+            .into_iter()
+            .filter(|k| k.as_str().contains(&kinds))
+            .flat_map(|kind| Start::ALL.map(|start| (kind, start)))
+            .collect();
+        for s in parallel::map(&jobs, |&(kind, start)| score(place, &reference, kind, start, &seeds)) {
+            println!(
+                "   {:10} {:10} {:.3} ({:.3}) {:?} top {:.4} p99 {:.2}",
+                s.kind.as_str(),
+                s.start.name(),
+                s.mean(),
+                s.worst(),
+                s.time_to_95,
+                s.top_success,
+                s.p99
+            );
+        }
+    }
 }
