@@ -49,6 +49,7 @@ use rescue::Rescue;
 
 /// Completions that a window needs where the arms are a tenth up and down; fewer where they are further apart,
 const ENOUGH: f64 = 60.0;
+const TENTH: f64 = 0.1;
 /// but with fewer nothing is decided.
 const FEW: f64 = 20.0;
 /// A limit that refuses a smaller share does not bind.
@@ -111,6 +112,8 @@ pub struct Goodput {
     needs: Needs,
     pace: Pace,
     patience: f64,
+    /// How far the arms are from the centre, in logarithms.
+    reach: f64,
     arm: usize,
     arms: [Arm; 4],
     /// The windows of the cycle so far.
@@ -137,6 +140,7 @@ impl Goodput {
             needs: Needs { completions: ENOUGH, time: 0.0 },
             pace: Pace::default(),
             patience: *PATIENCE.start(),
+            reach: 0.0,
             arm: 0,
             arms: [Arm::default(); 4],
             cycle: Window::default(),
@@ -179,9 +183,11 @@ impl Goodput {
         self.phase = Phase::Settle;
         self.next = next;
         let inside = if next == Phase::Climb { 0.0 } else { self.patience / 2.0 * self.pace.inside() };
-        // Those above a lowered limit must leave first.
-        let drain = self.pace.mean() * f64::from(before.saturating_sub(limit)) / f64::from(before.max(1));
-        let look_after_ns = self.gather.ask((2.0 * self.pace.mean()).max(inside) + drain);
+        // If as many come out as before, they take longer or less long in proportion; and those above a lowered
+        // limit must leave first.
+        let scale = if step::p(7, 1.0) > 0.0 { f64::from(limit) / f64::from(before.max(1)) } else { 1.0 };
+        let drain = self.pace.mean() * (1.0 - f64::from(limit) / f64::from(before.max(1))).max(0.0);
+        let look_after_ns = self.gather.ask(scale * (2.0 * self.pace.mean()).max(inside) + drain);
         Decision { limit, cause, look_after_ns }
     }
 
@@ -199,10 +205,14 @@ impl Goodput {
         self.gather_on(Cause::Hold)
     }
 
+    fn arms_now(&self) -> (u32, u32) {
+        step::arms(self.centre, self.reach, self.estimate.slope(), self.bounds)
+    }
+
     fn start_cycle(&mut self, cause: Cause) -> Decision {
-        let contrast = step::contrast(step::arms(self.centre, self.bounds));
-        let completions =
-            (ENOUGH * (step::REACH / contrast.max(step::REACH / 2.0)).powi(2)).clamp(FEW, ENOUGH);
+        self.reach = step::reach(&self.estimate);
+        let contrast = step::contrast(self.arms_now());
+        let completions = (ENOUGH * (TENTH / contrast.max(TENTH / 2.0)).powi(2)).clamp(FEW, ENOUGH);
         self.needs = Needs { completions, time: self.window_time() };
         self.cycle = Window::default();
         self.arm = 0;
@@ -217,8 +227,8 @@ impl Goodput {
     fn start_arm(&mut self, cause: Cause) -> Decision {
         // What turns out to be quicker than was thought need not be watched for so long.
         self.needs.time = self.needs.time.min(self.window_time());
-        let (high, low) = step::arms(self.centre, self.bounds);
-        self.change(if matches!(self.arm, 0 | 3) { high } else { low }, cause, Phase::Measure)
+        let (high, low) = self.arms_now();
+        self.change(if matches!(self.arm, 1 | 2) { high } else { low }, cause, Phase::Measure)
     }
 
     // --- at the end of a cycle -----------------------------------------------------------------
@@ -232,6 +242,7 @@ impl Goodput {
             self.unsteady = 0;
         } else {
             self.unsteady += 1;
+            self.estimate.doubt(step::p(6, 0.2));
             if self.unsteady < RESTLESS {
                 return self.start_cycle(Cause::Hold);
             }
@@ -255,10 +266,12 @@ impl Goodput {
             if slope > known.slope() { excess.powi(2) } else { 0.0 }
         };
         let doubt = good_news(finding.quick, &self.estimate, QUICK_EXCESS * excess);
-        self.estimate.see_quick(finding.quick, finding.quick_variance + doubt);
+        let (high, low) = self.arms_now();
+        let offset = (f64::from(high) * f64::from(low)).ln() / 2.0 - self.centre.ln();
+        self.estimate.see_quick(finding.quick, finding.quick_variance + doubt, offset);
         if cycle::is_accounted(&self.cycle) {
             let doubt = good_news(finding.counted, &self.estimate, excess);
-            self.estimate.see_counted(finding.counted, finding.counted_variance + doubt);
+            self.estimate.see_counted(finding.counted, finding.counted_variance + doubt, offset);
         }
         let now = Arm::of(&self.cycle);
         if let Some((slope, variance, rise)) =
@@ -278,7 +291,7 @@ impl Goodput {
         self.estimate.moved(step);
         if step.abs() < SHORT {
             self.patience = (self.patience * 2.0).min(*PATIENCE.end());
-            let contrast = step::contrast(step::arms(self.centre, self.bounds));
+            let contrast = step::contrast(self.arms_now());
             if contrast > COSTLY || step.abs() < wanted.abs() / 2.0 {
                 self.needs =
                     Needs { completions: REST * self.needs.completions, time: REST * self.needs.time };
@@ -332,8 +345,8 @@ impl Controller for Goodput {
         }
         self.gather.add(piece, self.pace.rate());
         let is_full = self.gather.has(self.needs);
-        if self.is_lost(is_full) {
-            self.cut()
+        if self.is_lost(piece, is_full) {
+            if self.is_edge() { self.edge() } else { self.cut() }
         } else if is_full {
             self.full()
         } else {

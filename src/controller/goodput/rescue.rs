@@ -17,6 +17,7 @@ const LOST: f64 = 0.5;
 const PLAINLY_LOST: f64 = 0.3;
 /// A cut goes to this share of the limit,
 const CUT: f64 = 0.7;
+const DEEP: f64 = 0.5;
 /// the first one further, to this share of what may be inside if all is to be answered in time at the present rate
 /// (Little's law). Where that did not help, latencies do not follow the limit.
 const IN_TIME: f64 = 0.8;
@@ -56,22 +57,46 @@ impl Rescue {
 
 impl Goodput {
     /// Whether what was gathered is lost.
-    pub(super) fn is_lost(&self, is_full: bool) -> bool {
+    pub(super) fn is_lost(&self, piece: &Window, is_full: bool) -> bool {
         let window = self.gather.window();
         let good = window.good_share();
-        window.completions >= FIRST && (good < PLAINLY_LOST || is_full && good < LOST)
+        let lately = piece.completions >= FIRST / 2 && piece.good_share() < PLAINLY_LOST;
+        window.completions >= FIRST && (lately || good < PLAINLY_LOST || is_full && good < LOST)
+    }
+
+    /// Whether it is lost for the raised limit of an experiment alone.
+    pub(super) fn is_edge(&self) -> bool {
+        self.phase == Phase::Measure
+            && matches!(self.arm, 1 | 2)
+            && !Arm::of(self.gather.window()).is_another_world(&self.arms[0])
+    }
+
+    /// A raised limit was too much: the lowered one is the centre from now on.
+    pub(super) fn edge(&mut self) -> Decision {
+        self.pace.see(self.gather.window());
+        let (_, low) = self.arms_now();
+        self.before = None;
+        self.centre = f64::from(low);
+        self.estimate.doubt(super::step::p(4, DOUBT));
+        self.estimate.no_more();
+        self.start_cycle(Cause::Lost)
     }
 
     /// Goes down and listens.
     pub(super) fn cut(&mut self) -> Decision {
         self.pace.see(self.gather.window());
-        let mut to = self.centre * CUT;
+        let plainly = self.gather.window().good_share() < PLAINLY_LOST;
+        let mut to = self.centre * if plainly && self.rescue.cuts == 0 { super::step::p(5, DEEP) } else { CUT };
         if self.rescue.cuts == 0 {
             if let Some(objective) = self.bounds.objective_seconds() {
                 to = to.min(IN_TIME * self.pace.rate() * objective);
             }
             self.rescue.before = self.centre;
-            self.estimate.doubt(DOUBT);
+            self.estimate.doubt(super::step::p(4, DOUBT));
+            self.estimate.no_more();
+        } else if self.phase != Phase::Lost {
+            // On the way back: the trouble begins lower than it was thought to.
+            self.rescue.before = self.centre * CUT;
         }
         self.rescue.cuts = self.rescue.cuts.saturating_add(1);
         self.rescue.alive = Window::default();
