@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::control::Control;
+use crate::controlled::agreed;
 use crate::controller::{Bounds, Kind};
 use crate::detector::Rule;
 use crate::error::{ConfigError, MAX_NAME_BYTES};
@@ -134,11 +135,15 @@ impl GateBuilder {
     /// Builds the gate.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name, the limit, the thresholds or the directory break their rule.
-    pub fn build(self) -> Result<Gate, ConfigError> {
+    /// [`ConfigError`] when the name, the limit, the thresholds, the objective or the directory break their rule.
+    pub fn build(mut self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
-        let mut control = Control::new(self.limit, self.thresholds, self.default_priority)?;
+        let (objective, controller) = agreed(self.objective, self.controller)?;
+        self.controller = controller;
+        let limit = controller.map_or(self.limit, |(_, bounds)| bounds.prior());
+        let mut control = Control::new(limit, self.thresholds, self.default_priority)?;
         control.rate = self.rate;
+        control.objective = objective;
         Gate::from_parts(self, control)
     }
 }

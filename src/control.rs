@@ -1,7 +1,9 @@
 //! The configuration that setters change, behind a lock that no admission takes.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use crate::controlled::Steered;
 use crate::error::{ConfigError, MAX_LIMIT};
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
@@ -31,7 +33,12 @@ pub(crate) struct Control {
     pub(crate) thresholds: Thresholds,
     pub(crate) default_priority: Priority,
     pub(crate) rate: Option<Rate>,
-    pub(crate) history: VecDeque<LimitChange>,
+    /// An answer within it is good.
+    pub(crate) objective: Option<Duration>,
+    /// What moves the limit.
+    pub(crate) steered: Option<Steered>,
+    /// The last changes, each with the number of the controller's move that it was.
+    pub(crate) history: VecDeque<(Option<u64>, LimitChange)>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
     /// the time the child could read it.
     pub(crate) at_fork: Option<(View, Flags)>,
@@ -45,20 +52,40 @@ impl Control {
     ) -> Result<Self, ConfigError> {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
-        Ok(Self { limit, thresholds, default_priority, rate: None, history: VecDeque::new(), at_fork: None })
+        Ok(Self {
+            limit,
+            thresholds,
+            default_priority,
+            rate: None,
+            objective: None,
+            steered: None,
+            history: VecDeque::new(),
+            at_fork: None,
+        })
     }
 
-    /// Stores what admissions rest on. A rate closes the short way in.
+    /// Stores what admissions rest on. A rate closes the short way in, and so does measuring.
     pub(crate) fn store_thresholds(&self, config: &Config) {
-        config.store_thresholds(self.thresholds.at(self.limit), self.rate.is_none());
+        let short_way = self.rate.is_none() && !config.flags().has(Flags::MEASURED);
+        config.store_thresholds(self.thresholds.at(self.limit), short_way);
     }
 
+    /// Sets the limit, and notes it in the history.
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {
+        self.note(None, limit, cause, at_ns)
+    }
+
+    /// The same, as the controller's move of this number.
+    pub(crate) fn move_limit(&mut self, number: u64, limit: u32, cause: &str, at_ns: u64) {
+        self.note(Some(number), limit, Some(cause), at_ns);
+    }
+
+    fn note(&mut self, number: Option<u64>, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {
         if self.history.len() == HISTORY {
             self.history.pop_front();
         }
         let change = LimitChange { at_ns, from: self.limit, to: limit, cause: cause.map(Box::from) };
-        self.history.push_back(change.clone());
+        self.history.push_back((number, change.clone()));
         self.limit = limit;
         change
     }

@@ -44,7 +44,7 @@ impl GateTable {
     /// What of it can be changed while the gate is in use.
     pub(crate) fn settings(&self) -> Settings {
         let Self { limit, thresholds, rate, default_priority, enforce, timing: _ } = *self;
-        Settings { limit, thresholds, rate, default_priority, enforce }
+        Settings { limit, thresholds, rate, objective: None, controller: None, default_priority, enforce }
     }
 
     /// A builder for such a gate.

@@ -61,7 +61,6 @@ enum Next {
 pub(super) struct Engine<'s> {
     scenario: &'s Scenario,
     door: Door,
-    pilot: Option<super::pilot::Pilot>,
     streams: Streams,
     source: Source<'s>,
     draw: Draw,
@@ -87,11 +86,9 @@ impl<'s> Engine<'s> {
         let speed_of = |dependency: &Dependency| Speed::new(dependency.speed(), 0.0, 0.0);
         let dependency = scenario.dependency.as_ref().map(speed_of);
         let elsewhere = scenario.arrivals.mix.iter().any(|class| class.elsewhere.is_some());
-        let pilot = scenario.gate.as_ref().zip(door.gate()).and_then(|(b, g)| super::pilot::Pilot::new(b, g));
         let mut engine = Self {
             scenario,
             door,
-            pilot,
             streams: Streams::new(seed),
             source: Source::new(&scenario.arrivals.schedule),
             draw: Draw::new(&scenario.arrivals.mix),
@@ -211,11 +208,7 @@ impl<'s> Engine<'s> {
     fn attempt(&mut self, attempt: Attempt) -> Result<(), ScenarioError> {
         let class = &self.scenario.arrivals.mix[attempt.class as usize];
         self.recorder.offered(class.priority, attempt.tries == 0);
-        let answer = self.door.ask(class);
-        if let (Some(pilot), Some(gate)) = (&mut self.pilot, self.door.gate()) {
-            pilot.asked(self.now_ns, gate, answer);
-        }
-        match answer {
+        match self.door.ask(class) {
             Answer::Shed(reason) => {
                 self.recorder.shed(class.priority, reason);
                 if self.scenario.clients.retries.is_some_and(|retries| retries.on_shed) {
@@ -291,9 +284,6 @@ impl<'s> Engine<'s> {
         let weight = self.scenario.arrivals.mix[request.attempt.class as usize].weight.get();
         self.recorder.left(self.now_ns, weight, self.now_ns - request.since_ns);
         self.door.leave(request.holding, outcome);
-        if let (Some(pilot), Some(gate)) = (&mut self.pilot, self.door.gate()) {
-            pilot.left(self.now_ns, gate, self.now_ns - request.since_ns, outcome);
-        }
     }
 
     fn priority(&self, attempt: Attempt) -> Priority {

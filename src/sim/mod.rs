@@ -76,7 +76,6 @@ mod clients;
 mod door;
 mod engine;
 pub mod oracle;
-mod pilot;
 mod pool;
 mod read;
 mod recorder;

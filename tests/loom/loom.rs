@@ -11,7 +11,11 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use std::time::Duration;
-use tidegate::{Ask, Gate, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Weight};
+use tidegate::controller::{Bounds, Kind};
+use tidegate::{
+    Ask, Gate, ManualClock, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Ticket,
+    Weight,
+};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -538,5 +542,70 @@ fn an_exit_too_many_against_a_release() {
             },
         );
         assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (0, 1));
+    });
+}
+
+/// A gate whose window has ended, with two inside.
+fn at_the_end_of_a_window(kind: Kind) -> (Arc<Gate>, std::sync::Arc<ManualClock>, [Ticket; 2]) {
+    let clock = std::sync::Arc::new(ManualClock::new(0));
+    let bounds = Bounds::new(1, 9, 2).unwrap();
+    let gate = Gate::builder("model", 1).clock(clock.clone()).controller(kind, bounds).build().unwrap();
+    let tickets = [gate.take(CRITICAL).unwrap(), gate.take(CRITICAL).unwrap()];
+    clock.set(1_000_000_000);
+    (Arc::new(gate), clock, tickets)
+}
+
+/// One of the two who find that it is time looks, or neither where it finds the other counting. Either way what they
+/// counted is in one window, this or the next.
+#[test]
+fn two_at_the_end_of_a_window() {
+    few_switches(|| {
+        let (gate, clock, [first, second]) = at_the_end_of_a_window(Kind::Aimd);
+        race(
+            &gate,
+            move |gate| gate.put(first, Outcome::Success),
+            move |gate| gate.put(second, Outcome::Success),
+        );
+        let report = gate.controller().unwrap();
+        assert!(report.looks <= 1);
+        let seen = report.window.completions;
+        clock.advance(2_000_000_000);
+        drop(gate.try_admit(CRITICAL).unwrap());
+        let later = gate.controller().unwrap();
+        // The way in looks, before the way out counts.
+        assert_eq!((later.looks, seen + later.window.completions), (report.looks + 1, 2));
+        assert_eq!((gate.in_flight(), gate.stats().released(Outcome::Success)), (0, 3));
+    });
+}
+
+/// Who is let in was let in under a limit that held at that moment, while a look lowers it.
+#[test]
+fn a_look_that_lowers_the_limit_against_an_admission() {
+    few_switches(|| {
+        let clock = std::sync::Arc::new(ManualClock::new(0));
+        let bounds = Bounds::new(1, 9, 2).unwrap();
+        let gate = Gate::builder("model", 1).clock(clock.clone()).controller(Kind::Aimd, bounds);
+        let gate = Arc::new(gate.build().unwrap());
+        for _ in 0..10 {
+            gate.take(CRITICAL).map(|ticket| gate.put(ticket, Outcome::Overload)).unwrap();
+        }
+        let held = gate.take(CRITICAL).unwrap();
+        clock.set(1_000_000_000);
+        race(
+            &gate,
+            |gate| {
+                let _ = gate.take(CRITICAL);
+            },
+            |gate| {
+                let _ = gate.take(Priority::Sheddable);
+                if gate.limit() == 1 {
+                    let seen = gate.in_flight();
+                    assert!(gate.take(CRITICAL).is_err());
+                    assert_eq!(gate.in_flight(), seen, "whatever got in got in before");
+                }
+            },
+        );
+        assert!(gate.in_flight() <= 2);
+        gate.put(held, Outcome::Success);
     });
 }

@@ -86,10 +86,11 @@ impl Goodput {
     pub(super) fn cut(&mut self) -> Decision {
         self.pace.see(self.gather.window());
         let plainly = self.gather.window().good_share() < PLAINLY_LOST;
-        let mut to = self.centre * if plainly && self.rescue.cuts == 0 { super::step::p(5, DEEP) } else { CUT };
+        let mut to =
+            self.centre * if plainly && self.rescue.cuts == 0 { super::step::p(5, DEEP) } else { CUT };
         if self.rescue.cuts == 0 {
             if let Some(objective) = self.bounds.objective_seconds() {
-                to = to.min(IN_TIME * self.pace.rate() * objective);
+                to = to.min(IN_TIME * self.pace.rate() * objective * self.gather.window().mean_weight());
             }
             self.rescue.before = self.centre;
             self.estimate.doubt(super::step::p(4, DOUBT));

@@ -30,13 +30,16 @@ pub(super) fn step(estimate: &Estimate) -> f64 {
 
 pub(super) fn p(i: usize, default: f64) -> f64 {
     static P: std::sync::OnceLock<Vec<Option<f64>>> = std::sync::OnceLock::new();
-    P.get_or_init(|| (0..20).map(|i| std::env::var(format!("P{i}")).ok().and_then(|t| t.parse().ok())).collect())[i]
+    P.get_or_init(|| {
+        (0..20).map(|i| std::env::var(format!("P{i}")).ok().and_then(|t| t.parse().ok())).collect()
+    })[i]
         .unwrap_or(default)
 }
 
 /// How far to look around, in logarithms.
 pub(super) fn reach(estimate: &Estimate) -> f64 {
-    (p(1, REACH) * estimate.variance().sqrt() / estimate.bend()).clamp(p(2, *REACHES.start()), p(0, *REACHES.end()))
+    (p(1, REACH) * estimate.variance().sqrt() / estimate.bend())
+        .clamp(p(2, *REACHES.start()), p(0, *REACHES.end()))
 }
 
 /// The raised and the lowered limit around `centre`: whole permits, one apart at least where the bounds allow.
