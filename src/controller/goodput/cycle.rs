@@ -98,11 +98,15 @@ impl Finding {
     }
 }
 
+/// Half the difference of in flight, in logarithms.
+pub(super) fn contrast([a, b, c, d]: &[Arm; 4]) -> f64 {
+    (b.in_flight + c.in_flight - a.in_flight - d.in_flight) / 4.0
+}
+
 /// Compares the four windows; `all` is their sum, `variation` the squared coefficient of variation of latencies.
 pub(super) fn conclude(arms: &[Arm; 4], all: &Window, variation: f64) -> Finding {
     let [a, b, c, d] = arms;
-    let contrast = (b.in_flight + c.in_flight - a.in_flight - d.in_flight) / 2.0;
-    let contrast = contrast.max(LEAST_CONTRAST);
+    let contrast = (2.0 * contrast(arms)).max(LEAST_CONTRAST);
     let slope = |get: fn(&Arm) -> f64| (get(b) + get(c) - get(a) - get(d)) / (2.0 * contrast);
     let count = 4.0 / arms.iter().map(|arm| 1.0 / arm.count).sum::<f64>();
     let good = all.good_share().max(0.1);

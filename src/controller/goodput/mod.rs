@@ -64,6 +64,9 @@ const LONG: f64 = 0.3;
 const COSTLY: f64 = 0.13;
 /// so many windows long.
 const REST: f64 = 8.0;
+/// A limit is lowered to this share at a time: what is inside then still leaves the more important their part, where
+/// less important requests may fill three quarters.
+const STRIDE: f64 = 0.75;
 /// How wrong the quick measure may be, for each unit by which the spread of latencies grew.
 const DISTRUST: f64 = 0.35;
 /// How much of the excess of new places is in the quick measure: it hardly notices.
@@ -73,10 +76,20 @@ const DRIFT: f64 = 0.1;
 /// After so many cycles in a row in which something else changed, that is how it is.
 const RESTLESS: u32 = 3;
 
+/// A change of the limit.
+#[derive(Clone, Copy, Debug)]
+struct Descent {
+    from: u32,
+    to: u32,
+    cause: Cause,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The limit does not bind: it stays, and is only watched.
     Watch,
+    /// On the way to a much lower limit.
+    Descend,
     /// After a change: who is inside came in under another limit.
     Settle,
     /// Within the window of an arm.
@@ -108,6 +121,7 @@ pub struct Goodput {
     phase: Phase,
     /// What follows when the limit has settled.
     next: Phase,
+    descent: Descent,
     gather: Gather,
     needs: Needs,
     pace: Pace,
@@ -121,6 +135,10 @@ pub struct Goodput {
     /// What the last cycle came to.
     before: Option<Arm>,
     unsteady: u32,
+    /// No experiment was made yet,
+    is_new: bool,
+    /// and a window has passed meanwhile.
+    is_warm: bool,
     estimate: Estimate,
     spread: f64,
     rescue: Rescue,
@@ -136,6 +154,7 @@ impl Goodput {
             limit: bounds.prior(),
             phase: Phase::Watch,
             next: Phase::Watch,
+            descent: Descent { from: bounds.prior(), to: bounds.prior(), cause: Cause::Hold },
             gather: Gather::new(),
             needs: Needs { completions: ENOUGH, time: 0.0 },
             pace: Pace::default(),
@@ -146,6 +165,8 @@ impl Goodput {
             cycle: Window::default(),
             before: None,
             unsteady: 0,
+            is_new: true,
+            is_warm: false,
             estimate: Estimate::new(),
             spread: 0.0,
             rescue: Rescue::default(),
@@ -174,19 +195,35 @@ impl Goodput {
 
     /// Sets the limit; `next` begins when it has settled.
     fn change(&mut self, limit: u32, cause: Cause, next: Phase) -> Decision {
-        let before = std::mem::replace(&mut self.limit, limit);
+        self.descent = Descent { from: self.limit, to: limit, cause };
+        self.next = next;
+        self.descend()
+    }
+
+    /// The next stride to the limit that was set. One that is too high for answers in time is left at once.
+    fn descend(&mut self) -> Decision {
+        let Descent { from, to: limit, cause } = self.descent;
+        let before = f64::from(self.limit);
+        let stride = self.bounds.whole((STRIDE * before).ceil());
+        let next = self.next;
+        if limit < stride && cause != Cause::Lost {
+            self.limit = stride;
+            self.phase = Phase::Descend;
+            let look_after_ns = self.gather.ask((1.0 - STRIDE) * self.pace.mean());
+            return Decision { limit: stride, cause, look_after_ns };
+        }
+        self.limit = limit;
         self.gather.start();
-        if before == limit && next == Phase::Measure {
+        if from == limit && next == Phase::Measure {
             self.phase = next;
             return self.gather_on(cause);
         }
         self.phase = Phase::Settle;
-        self.next = next;
         let inside = if next == Phase::Climb { 0.0 } else { self.patience / 2.0 * self.pace.inside() };
         // If as many come out as before, they take longer or less long in proportion; and those above a lowered
         // limit must leave first.
-        let scale = if step::p(7, 1.0) > 0.0 { f64::from(limit) / f64::from(before.max(1)) } else { 1.0 };
-        let drain = self.pace.mean() * (1.0 - f64::from(limit) / f64::from(before.max(1))).max(0.0);
+        let scale = f64::from(limit) / f64::from(from.max(1));
+        let drain = self.pace.mean() * (1.0 - f64::from(limit) / before.max(1.0)).max(0.0);
         let look_after_ns = self.gather.ask(scale * (2.0 * self.pace.mean()).max(inside) + drain);
         Decision { limit, cause, look_after_ns }
     }
@@ -234,7 +271,7 @@ impl Goodput {
     // --- at the end of a cycle -----------------------------------------------------------------
 
     fn conclude(&mut self) -> Decision {
-        if self.cycle.refused_share() < BINDING {
+        if self.cycle.refused_share() < BINDING || !self.is_felt() {
             return self.watch();
         }
         let mut finding = cycle::conclude(&self.arms, &self.cycle, self.pace.variation());
@@ -242,7 +279,7 @@ impl Goodput {
             self.unsteady = 0;
         } else {
             self.unsteady += 1;
-            self.estimate.doubt(step::p(6, 0.2));
+            self.estimate.doubt(rescue::DOUBT);
             if self.unsteady < RESTLESS {
                 return self.start_cycle(Cause::Hold);
             }
@@ -251,6 +288,12 @@ impl Goodput {
         self.rescue.over();
         self.learn(&finding);
         self.step()
+    }
+
+    /// Whether in flight follows the limit at all: not where those who are refused would be at any limit.
+    fn is_felt(&self) -> bool {
+        const LEAST: f64 = 0.2;
+        cycle::contrast(&self.arms) > LEAST * step::contrast(self.arms_now())
     }
 
     fn learn(&mut self, finding: &Finding) {
@@ -313,6 +356,20 @@ impl Goodput {
         }
     }
 
+    /// The first full windows. Where more are inside than can be answered in time, experiments would begin
+    /// with a loss: rather below. The rate of a window in which the gate was filling up says too little for
+    /// that, so it takes another one.
+    fn begin_within(&mut self) -> Decision {
+        let in_time = self.in_time();
+        if in_time < self.centre && !self.is_warm {
+            self.is_warm = true;
+            return self.watch();
+        }
+        self.is_new = false;
+        self.centre = self.bounds.clamp(self.centre.min(in_time));
+        self.start_cycle(Cause::of(self.limit, self.bounds.whole(self.centre.round())))
+    }
+
     /// The window is full.
     fn full(&mut self) -> Decision {
         let window = *self.gather.window();
@@ -326,6 +383,7 @@ impl Goodput {
             }
             Phase::Rest => self.start_cycle(Cause::Probe),
             _ if window.refused_share() < BINDING || self.bounds.min() == self.bounds.max() => self.watch(),
+            _ if self.is_new => self.begin_within(),
             _ => self.start_cycle(Cause::Probe),
         }
     }
@@ -338,6 +396,7 @@ impl Controller for Goodput {
 
     fn look(&mut self, piece: &Window) -> Decision {
         match self.phase {
+            Phase::Descend => return self.descend(),
             Phase::Settle => return self.begin_next(),
             Phase::Lost => return self.listen(piece),
             Phase::Climb => return self.climb(piece),

@@ -21,8 +21,8 @@ const DEEP: f64 = 0.5;
 /// the first one further, to this share of what may be inside if all is to be answered in time at the present rate
 /// (Little's law). Where that did not help, latencies do not follow the limit.
 const IN_TIME: f64 = 0.8;
-/// What a cut does to what was known of the slope.
-const DOUBT: f64 = 0.2;
+/// What a cut does to what was known of the slope, and any other change from outside.
+pub(super) const DOUBT: f64 = 0.2;
 /// Completions for the first further cuts; later ones need three times more each.
 const EVIDENCE: u64 = 10;
 const QUICK_CUTS: u32 = 2;
@@ -77,23 +77,26 @@ impl Goodput {
         let (_, low) = self.arms_now();
         self.before = None;
         self.centre = f64::from(low);
-        self.estimate.doubt(super::step::p(4, DOUBT));
+        self.estimate.doubt(DOUBT);
         self.estimate.no_more();
         self.start_cycle(Cause::Lost)
+    }
+
+    /// How many may be inside if all are to be answered in time, at the rate of the latest window.
+    pub(super) fn in_time(&self) -> f64 {
+        let objective = self.bounds.objective_seconds().unwrap_or(f64::INFINITY);
+        IN_TIME * self.pace.rate() * objective * self.gather.window().mean_weight()
     }
 
     /// Goes down and listens.
     pub(super) fn cut(&mut self) -> Decision {
         self.pace.see(self.gather.window());
         let plainly = self.gather.window().good_share() < PLAINLY_LOST;
-        let mut to =
-            self.centre * if plainly && self.rescue.cuts == 0 { super::step::p(5, DEEP) } else { CUT };
+        let mut to = self.centre * if plainly && self.rescue.cuts == 0 { DEEP } else { CUT };
         if self.rescue.cuts == 0 {
-            if let Some(objective) = self.bounds.objective_seconds() {
-                to = to.min(IN_TIME * self.pace.rate() * objective * self.gather.window().mean_weight());
-            }
+            to = to.min(self.in_time());
             self.rescue.before = self.centre;
-            self.estimate.doubt(super::step::p(4, DOUBT));
+            self.estimate.doubt(DOUBT);
             self.estimate.no_more();
         } else if self.phase != Phase::Lost {
             // On the way back: the trouble begins lower than it was thought to.

@@ -28,24 +28,15 @@ pub(super) fn step(estimate: &Estimate) -> f64 {
     (trust * slope / estimate.bend()).clamp(-down, UP)
 }
 
-pub(super) fn p(i: usize, default: f64) -> f64 {
-    static P: std::sync::OnceLock<Vec<Option<f64>>> = std::sync::OnceLock::new();
-    P.get_or_init(|| {
-        (0..20).map(|i| std::env::var(format!("P{i}")).ok().and_then(|t| t.parse().ok())).collect()
-    })[i]
-        .unwrap_or(default)
-}
-
 /// How far to look around, in logarithms.
 pub(super) fn reach(estimate: &Estimate) -> f64 {
-    (p(1, REACH) * estimate.variance().sqrt() / estimate.bend())
-        .clamp(p(2, *REACHES.start()), p(0, *REACHES.end()))
+    (REACH * estimate.variance().sqrt() / estimate.bend()).clamp(*REACHES.start(), *REACHES.end())
 }
 
 /// The raised and the lowered limit around `centre`: whole permits, one apart at least where the bounds allow.
 /// What reaches far does so to where the best limit is thought to be.
 pub(super) fn arms(centre: f64, reach: f64, slope: f64, bounds: Bounds) -> (u32, u32) {
-    let near = reach.min(p(3, NEAR));
+    let near = reach.min(NEAR);
     let far = 2.0 * reach - near;
     let (down, up) = if slope > 0.0 { (near, far) } else { (far, near) };
     let low = (centre * (-down).exp()).min(centre - 0.5).round();

@@ -1,132 +1,117 @@
-//! Controllers against the best fixed limit.
+//! The arena: every controller in every scenario, against the best fixed limit.
+//!
+//! The gate is the one that ships, and its controller works inside it; only who comes and what serves them is
+//! simulated. For each scenario a sweep finds the best fixed limit; then each controller starts at a third of it, at
+//! it, and at four times it, with the same requests as the fixed limit had. What is measured: good answers against
+//! the fixed limit's, when 0.95 of them was reached, how long permits were held, how many of the most important
+//! requests were answered, and the limit's path.
+//!
+//! ```sh
+//! make arena                                   # all of it: writes target/arena.json and docs/arena.md
+//! make arena ARGS='--seeds 5-12'               # with other seeds: writes nothing
+//! make arena ARGS='--only bimodal'             # scenarios whose names have this: writes nothing
+//! ```
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // small numbers
+#![allow(clippy::cast_possible_wrap, clippy::float_cmp)]
 
+mod chart;
+mod judge;
+mod page;
 mod parallel;
 mod play;
 mod scenario;
 mod score;
+#[cfg(test)]
+mod short;
+mod tune;
+mod written;
 
-use score::{Start, reference, score};
-use tidegate::controller::Kind;
+use std::path::Path;
+use std::process::ExitCode;
 
-fn debug(name: &str, start: u32, seed: u64) {
-    let place = scenario::one(name);
-    let p = play::play(&place, play::Player { kind: Kind::Goodput, start }, seed);
-    let step = place.scenario.interval.as_secs_f64();
-    let mut last = 0;
-    for (i, l) in p.limits.iter().enumerate() {
-        if *l != last {
-            print!("{:.0}:{l} ", (i + 1) as f64 * step);
-            last = *l;
-        }
-    }
-    println!("\nslices {:?}", p.slices);
+use judge::Check;
+use score::{Contest, Score};
+
+/// The seeds of docs/arena.md.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+
+/// What the program was asked for.
+struct Asked {
+    seeds: Vec<u64>,
+    only: Option<String>,
 }
 
-fn tune() {
-    use play::{Player, play};
-    let best = [
-        ("steady-2x", 43),
-        ("steady-5x", 41),
-        ("mild-1.25x", 44),
-        ("bimodal-2x", 46),
-        ("capacity-quarter", 38),
-        ("kappa-16x", 33),
-        ("idle-burst", 41),
-        ("light-half", 43),
-        ("slow-dependency", 52),
-        ("timeout-outage", 43),
-        ("retry-storm", 43),
-        ("tiny-service", 7),
-        ("two-priorities", 54),
-        ("trace-2x", 44),
-        ("slow-rate-prior", 41),
-        ("cached", 44),
-        ("exponential", 38),
-        ("no-objective", 43),
-        ("cliff", 30),
-        ("plateau", 41),
-        ("three", 3),
-        ("one", 1),
-    ];
-    let only = std::env::args().nth(1).unwrap_or_default();
-    let seeds: Vec<u64> = std::env::args().nth(2).map_or((101..=112).collect(), |text| {
-        let (a, b) = text.split_once('-').unwrap();
-        (a.parse().unwrap()..=b.parse().unwrap()).collect()
-    });
-    let peers = std::env::args().nth(3).is_some();
-    let mut sum = [0.0; 3];
-    for place in
-        scenario::all().iter().filter(|p| p.name.contains(&only) && (only != "" || p.name != "tiny-service"))
-    {
-        let limit = best.iter().find(|b| b.0 == place.name).unwrap().1;
-        let fixed = parallel::map(&seeds, |&s| play(place, Player { kind: Kind::Fixed, start: limit }, s));
-        let reference = score::Reference { limit, played: fixed };
-        let jobs: Vec<_> = (if peers { vec![Kind::Goodput, Kind::Aimd] } else { vec![Kind::Goodput] })
-            .into_iter()
-            .flat_map(|k| Start::ALL.map(|s| (k, s)))
-            .flat_map(|(k, s)| (0..seeds.len()).map(move |i| (k, s, i)))
-            .collect();
-        let out = parallel::map(&jobs, |&(k, s, i)| {
-            let p = play(place, Player { kind: k, start: s.of(limit) }, seeds[i]);
-            (p.good() / reference.played[i].good(), p.top_success)
-        });
-        print!("{:17}", place.name);
-        for (n, chunk) in out.chunks(seeds.len()).enumerate() {
-            let m = score::mean(chunk.iter().map(|c| c.0));
-            let w = chunk.iter().map(|c| c.0).fold(9.0, f64::min);
-            if n < 3 {
-                sum[n] += m;
+fn asked(mut arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked { seeds: SEEDS.collect(), only: None };
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        match name.as_str() {
+            "--only" => asked.only = Some(value),
+            "--seeds" => {
+                let ends =
+                    value.split_once('-').and_then(|(from, to)| from.parse().ok().zip(to.parse().ok()));
+                let Some((from, to)) = ends.filter(|(from, to)| from <= to) else {
+                    return Err(format!(
+                        "--seeds must be two whole numbers in order, as in 5-12, got {value}"
+                    ));
+                };
+                asked.seeds = (from..=to).collect();
             }
-            print!(" {m:.4} ({w:.3})");
-            if place.name == "two-priorities" {
-                print!("[{:.4}]", score::mean(chunk.iter().map(|c| c.1)));
-            }
+            _ => return Err(format!("must be --seeds or --only, got {name}")),
         }
-        println!();
     }
-    println!("sum {sum:.4?}");
+    Ok(asked)
 }
 
-fn main() {
-    if std::env::var("TUNE").is_ok() {
-        return tune();
+fn main() -> ExitCode {
+    if tune::run() {
+        return ExitCode::SUCCESS;
     }
-    if std::env::var("DEBUG").is_ok() {
-        let a: Vec<String> = std::env::args().skip(1).collect();
-        return debug(&a[0], a[1].parse().unwrap(), a[2].parse().unwrap());
+    let asked = match asked(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(error) => {
+            eprintln!("arena: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let (mut contests, mut checks) = (Vec::new(), Vec::new());
+    for place in scenario::all() {
+        if asked.only.as_ref().is_some_and(|text| !place.name.contains(text)) {
+            continue;
+        }
+        let contest = score::contest(place, &asked.seeds);
+        show(&contest);
+        let found = judge::checks(&contest);
+        for check in found.iter().filter(|check| !check.passed) {
+            println!("    failed: {}", check.sentence());
+        }
+        checks.extend(found);
+        contests.push(contest);
     }
-    let only = std::env::args().nth(1).unwrap_or_default();
-    let seeds: Vec<u64> = std::env::args().nth(2).map_or(vec![1, 2, 3, 4], |text| {
-        let (a, b) = text.split_once('-').unwrap();
-        (a.parse().unwrap()..=b.parse().unwrap()).collect()
-    });
-    let kinds = std::env::args().nth(3).unwrap_or_default();
-    for place in scenario::all().iter().filter(|place| place.name.contains(&only)) {
-        let reference = reference(place, &seeds);
+    if asked.only.is_none() && asked.seeds == SEEDS.collect::<Vec<u64>>() {
+        if let Err(error) = written::all(Path::new(env!("CARGO_MANIFEST_DIR")), &contests, &checks) {
+            eprintln!("arena: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    let passed = checks.iter().filter(|check| check.passed).count();
+    let failed = checks.len() - passed;
+    println!("arena: {passed} passed, {failed} failed");
+    if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn show(contest: &Contest) {
+    println!("{}: best fixed limit {}", contest.place.name, contest.reference.limit);
+    for score in &contest.scores {
+        let Score { kind, start, .. } = score;
+        let arrived = score.time_to_95.map_or("never".to_owned(), |time| format!("{time:.0} s"));
         println!(
-            "{} best {} {:.0}",
-            place.name,
-            reference.limit,
-            score::mean(reference.played.iter().map(|p| p.good()))
+            "    {:9} from {:10} {:.3} (worst {:.3}), at 0.95 after {arrived}",
+            kind.as_str(),
+            start.name(),
+            score.mean(),
+            score.worst()
         );
-        let jobs: Vec<_> = Kind::ALL
-            .into_iter()
-            .filter(|k| k.as_str().contains(&kinds))
-            .flat_map(|kind| Start::ALL.map(|start| (kind, start)))
-            .collect();
-        for s in parallel::map(&jobs, |&(kind, start)| score(place, &reference, kind, start, &seeds)) {
-            println!(
-                "   {:10} {:10} {:.3} ({:.3}) {:?} top {:.4} p99 {:.2}",
-                s.kind.as_str(),
-                s.start.name(),
-                s.mean(),
-                s.worst(),
-                s.time_to_95,
-                s.top_success,
-                s.p99
-            );
-        }
     }
 }

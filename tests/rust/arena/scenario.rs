@@ -194,7 +194,7 @@ fn others() -> Vec<Match> {
         Arrivals::poisson(2.0 * BEST / 60.0, seconds(8.0 * 3_600.0)),
         Service { lambda: LAMBDA / 60.0, ..database() },
     );
-    vec![storm, tiny.objective(0.01), flood.objective(10.0), trace.lasting(END), slow.objective(180.0)]
+    vec![storm, tiny.objective(0.01), flood.objective(20.0), trace.lasting(END), slow.objective(180.0)]
 }
 
 /// An hour of real arrivals, again and again, at twice the best.

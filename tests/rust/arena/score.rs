@@ -109,8 +109,32 @@ fn highest(numbers: &[f64]) -> usize {
     (0..numbers.len()).rev().max_by(|&a, &b| numbers[a].total_cmp(&numbers[b])).expect("there are some")
 }
 
+/// Everything that was played in one scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Contest {
+    pub(crate) place: Match,
+    pub(crate) reference: Reference,
+    pub(crate) scores: Vec<Score>,
+}
+
+impl Contest {
+    pub(crate) fn score(&self, kind: Kind, start: Start) -> &Score {
+        let found = self.scores.iter().find(|score| score.kind == kind && score.start == start);
+        found.expect("all kinds play from all starts")
+    }
+}
+
+/// All controllers from all starts.
+pub(crate) fn contest(place: Match, seeds: &[u64]) -> Contest {
+    let reference = reference(&place, seeds);
+    let pairs = Kind::ALL.into_iter().flat_map(|kind| Start::ALL.map(|start| (kind, start)));
+    let pairs: Vec<(Kind, Start)> = pairs.collect();
+    let scores = parallel::map(&pairs, |&(kind, start)| score(&place, &reference, kind, start, seeds));
+    Contest { place, reference, scores }
+}
+
 /// `kind` from `start`, with all seeds.
-pub(crate) fn score(place: &Match, reference: &Reference, kind: Kind, start: Start, seeds: &[u64]) -> Score {
+fn score(place: &Match, reference: &Reference, kind: Kind, start: Start, seeds: &[u64]) -> Score {
     let player = Player { kind, start: start.of(reference.limit) };
     let played: Vec<Played> = seeds.iter().map(|&seed| play(place, player, seed)).collect();
     let pairs = || played.iter().zip(&reference.played);
