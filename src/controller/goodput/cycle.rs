@@ -168,17 +168,17 @@ mod tests {
     #[test]
     fn what_changes_evenly_cancels_and_what_jumps_is_noticed() {
         let drifts = finding(&[
-            window(12.0, 60, 100),
-            window(10.0, 60, 102),
-            window(10.0, 60, 104),
-            window(12.0, 60, 106),
+            window(10.0, 60, 100),
+            window(12.0, 60, 102),
+            window(12.0, 60, 104),
+            window(10.0, 60, 106),
         ]);
         assert!((drifts.quick - 1.0).abs() < 0.01 && drifts.is_steady(), "{drifts:?}");
         let jumps = finding(&[
+            window(10.0, 60, 100),
             window(12.0, 60, 100),
-            window(10.0, 60, 100),
-            window(10.0, 60, 100),
-            window(12.0, 60, 200),
+            window(12.0, 60, 100),
+            window(10.0, 60, 200),
         ]);
         assert!(!jumps.is_steady(), "{jumps:?}");
         assert!(jumps.doubted().quick_variance > 16.0 * jumps.quick_variance);

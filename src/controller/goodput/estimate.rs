@@ -21,7 +21,7 @@ const SLOPE: usize = 0;
 const BEND: usize = 1;
 const BIAS: usize = 2;
 
-/// At first: more pays a little, which is true of any limit that is too low.
+/// At first: nothing speaks for more or for less.
 const MEAN: [f64; 3] = [0.0, 0.7, 0.0];
 const VARIANCE: [f64; 3] = [0.5, 0.1, 0.001];
 /// What may have changed in a cycle.
@@ -147,8 +147,8 @@ mod tests {
     fn evidence_moves_the_slope_and_makes_it_surer() {
         let mut estimate = Estimate::new();
         estimate.see_counted(-0.5, 0.1, 0.0);
-        // Prior 0.3 with variance 0.5, seen -0.5 with 0.1: 0.3 - 0.8 * 0.5 / 0.6, variance 0.5 * 0.1 / 0.6.
-        assert!((estimate.slope() + 0.366_666).abs() < 1e-5, "{estimate:?}");
+        // Prior 0 with variance 0.5, seen -0.5 with 0.1: -0.5 * 0.5 / 0.6, variance 0.5 * 0.1 / 0.6.
+        assert!((estimate.slope() + 0.416_666).abs() < 1e-5, "{estimate:?}");
         assert!((estimate.variance() - 0.083_333).abs() < 1e-5, "{estimate:?}");
     }
 

@@ -206,7 +206,7 @@ impl Goodput {
         let before = f64::from(self.limit);
         let stride = self.bounds.whole((STRIDE * before).ceil());
         let next = self.next;
-        if limit < stride && cause != Cause::Lost {
+        if limit < stride && stride < self.limit && cause != Cause::Lost {
             self.limit = stride;
             self.phase = Phase::Descend;
             let look_after_ns = self.gather.ask((1.0 - STRIDE) * self.pace.mean());

@@ -59,7 +59,7 @@ mod tests {
     fn arms_are_a_tenth_away_or_one_permit_and_within_the_bounds() {
         let bounds = Bounds::new(1, 200, 10).expect("valid");
         for (centre, high, low) in
-            [(1.0, 2, 1), (2.0, 3, 2), (3.4, 4, 3), (42.0, 46, 38), (200.0, 200, 180), (199.5, 200, 180)]
+            [(1.0, 2, 1), (2.0, 3, 2), (3.4, 4, 3), (42.0, 46, 38), (200.0, 200, 181), (199.5, 200, 181)]
         {
             assert_eq!(arms(centre, 0.1, 0.0, bounds), (high, low), "around {centre}");
         }

@@ -127,6 +127,11 @@ impl Contest {
 /// All controllers from all starts.
 pub(crate) fn contest(place: Match, seeds: &[u64]) -> Contest {
     let reference = reference(&place, seeds);
+    contest_at(place, reference, seeds)
+}
+
+/// The same where the best fixed limit is known.
+pub(crate) fn contest_at(place: Match, reference: Reference, seeds: &[u64]) -> Contest {
     let pairs = Kind::ALL.into_iter().flat_map(|kind| Start::ALL.map(|start| (kind, start)));
     let pairs: Vec<(Kind, Start)> = pairs.collect();
     let scores = parallel::map(&pairs, |&(kind, start)| score(&place, &reference, kind, start, seeds));
