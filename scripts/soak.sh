@@ -42,7 +42,7 @@ step "the arena, with seeds that nothing was chosen by" \
     cargo run --quiet --locked --release --features sim --example arena -- --seeds 1001-1016
 step "as many permits as a gate can name" cargo test --locked --release -p tidegate-c -- --ignored
 step "the C ABI's random programs and storms" env TIDEGATE_FUZZ_STEPS=50000000 TIDEGATE_TEST_PERCENT=1000 \
-    scripts/polyglot.sh
+    TIDEGATE_SOAK=1 scripts/polyglot.sh
 for _ in 1 2 3 4 5; do
     step "forks" cargo test --locked --release --test fork --test published
 done

@@ -3,8 +3,8 @@
 //!
 //! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
 //!   high-water mark, count.
-//! - Where there is a rate, or the gate measures (timing, a controller, an objective), that short way is closed,
-//!   and the long one (`rated`) reads the clock before the swap.
+//! - Where there is a rate, or signals are watched, or the gate measures (timing, a controller, an objective), that
+//!   short way is closed, and the long one (`watched`, `rated`) reads the clock before the swap.
 //! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
 //! - Release: count, then subtract, so a permit that is seen gone has been counted. Where bare entries are to
 //!   be expected: subtract what is there, then count what was found.
@@ -28,6 +28,7 @@ use crate::fork;
 use crate::histogram;
 use crate::measured::Ended;
 use crate::memory::Memory;
+use crate::monitor::Monitor;
 use crate::outcome::Outcome;
 use crate::permit::Ticket;
 use crate::priority::Priority;
@@ -61,11 +62,13 @@ pub(crate) struct Cold {
     pub(crate) control: Mutex<Control>,
     pub(crate) retry: Mutex<RetryWindow>,
     pub(crate) drain: Drain,
+    pub(crate) monitor: Monitor,
 }
 
 impl Cold {
     fn new(control: Control, now_ns: u64) -> Self {
         Self {
+            monitor: Monitor::of(control.signals.clone()),
             control: Mutex::new(control),
             retry: Mutex::new(RetryWindow::new(now_ns)),
             drain: Drain::default(),
@@ -128,6 +131,9 @@ impl Inner {
         if let Some(rate) = control.rate {
             state.rate.start(Settings::of(rate));
             state.config.raise(Flags::RATED_ON);
+        }
+        if !control.signals.is_empty() {
+            state.config.raise(Flags::WATCHED_ON);
         }
         control.store_thresholds(&state.config);
         state.config.store_default_priority(control.default_priority);
@@ -240,11 +246,11 @@ impl Inner {
         shard.flow(place, change, micros(now_ns), ended);
     }
 
-    /// By the rate, by dry run, and where the gate measures.
+    /// By the pressure, by the rate, by dry run, and where the gate measures.
     #[inline(never)]
     fn admit_otherwise(&self, priority: Priority, fallback: Fallback, weight: u32, entry: Entry) -> Answer {
         let mut measured_ns = self.is_measured().then(|| self.now_of_entry());
-        let decided = self.decide_rated(priority, fallback, weight, &mut measured_ns);
+        let decided = self.decide_watched(priority, fallback, weight, &mut measured_ns);
         let since_ns = measured_ns.unwrap_or(0);
         let answer = match decided {
             Ok(_) => {
@@ -332,7 +338,8 @@ impl Inner {
         } else if ticket.over() {
             self.put_over();
         } else if flags.has(Flags::CHECKED) {
-            self.put_checked(ticket, outcome);
+            let left = self.put_checked(ticket, outcome);
+            self.notify_if(left);
         } else {
             self.count_released(outcome, ticket.weight());
             self.notify_if(self.word.put(&self.state, ticket.taken()));
@@ -358,8 +365,10 @@ impl Inner {
             let good = outcome == Outcome::Success && latency_ns <= self.state.config.objective_ns();
             let ended = known.then_some(Ended::Permit { latency_ns, outcome, good });
             if self.state.config.flags().has(Flags::CHECKED) {
-                let found = self.put_checked(ticket, outcome);
-                self.flow(-i64::from(found), now_ns, ended.filter(|_| found == ticket.weight()));
+                let left = self.put_checked(ticket, outcome);
+                let found = ticket.weight() - left.missing;
+                self.flow(-i64::from(found), now_ns, ended.filter(|_| left.missing == 0));
+                self.notify_if(left);
             } else {
                 self.count_released(outcome, ticket.weight());
                 self.flow(-i64::from(ticket.weight()), now_ns, ended);
@@ -425,18 +434,15 @@ impl Inner {
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
     /// and a bare exit in dry run may have drawn it. Then what is missing is taken from what is
     /// left on the other side, so that all that entered has left in the end.
-    ///
-    /// How much it found.
     #[inline(never)] // the other way out stays small
-    fn put_checked(&self, ticket: Ticket, outcome: Outcome) -> u32 {
+    fn put_checked(&self, ticket: Ticket, outcome: Outcome) -> Left {
         let left = self.word.put_checked(&self.state, ticket.weight());
         if left.missing == 0 {
             self.count_released(outcome, ticket.weight());
         } else {
             self.make_up_for(left.missing);
         }
-        self.notify_if(left);
-        ticket.weight() - left.missing
+        left
     }
 
     /// For what was missing from the word: what is still inside on the other side leaves in its place.
@@ -564,6 +570,9 @@ impl Inner {
             let now_us = micros(self.clock.now_ns());
             stats.occupancy_us = Some(Totals::occupancy(&self.state.shards, now_us));
         }
+        if stats.pressure.is_some() && !self.cold().monitor.holds(self.clock.now_ns()) {
+            stats.forget_pressure();
+        }
         stats
     }
 }
@@ -576,7 +585,8 @@ impl Inner {
     }
 
     /// In the child: an empty gate with the configuration that it had at the fork.
-    pub(crate) fn start_anew(&self, control: Control) {
+    pub(crate) fn start_anew(&self, mut control: Control) {
+        control.signals = control.signals.renewed();
         self.state.leave_to_parent();
         self.state.config.store_default_priority(control.default_priority);
         let (word, flags) = control.at_fork.expect("noted before the fork");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::controlled::Steered;
 use crate::error::{ConfigError, MAX_LIMIT};
+use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
 use crate::state::{Config, Flags};
@@ -35,6 +36,8 @@ pub(crate) struct Control {
     pub(crate) rate: Option<Rate>,
     /// An answer within it is good.
     pub(crate) objective: Option<Duration>,
+    /// What sheds by pressure.
+    pub(crate) signals: Watchlist,
     /// What moves the limit.
     pub(crate) steered: Option<Steered>,
     /// The last changes, each with the number of the controller's move that it was.
@@ -58,15 +61,17 @@ impl Control {
             default_priority,
             rate: None,
             objective: None,
+            signals: Watchlist::unchecked([]),
             steered: None,
             history: VecDeque::new(),
             at_fork: None,
         })
     }
 
-    /// Stores what admissions rest on. A rate closes the short way in, and so does measuring.
+    /// Stores what admissions rest on. A rate closes the short way in, and so do signals, and measuring.
     pub(crate) fn store_thresholds(&self, config: &Config) {
-        let short_way = self.rate.is_none() && !config.flags().has(Flags::MEASURED);
+        let plain = self.rate.is_none() && self.signals.is_empty();
+        let short_way = plain && !config.flags().has(Flags::MEASURED);
         config.store_thresholds(self.thresholds.at(self.limit), short_way);
     }
 

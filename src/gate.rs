@@ -284,7 +284,7 @@ impl Gate {
     /// does not [measure](Self::is_measured), or a thread was interrupted while it counted and has not gone on yet.
     #[must_use]
     pub fn reading(&self) -> Option<Reading> {
-        const TRIES: u32 = 100;
+        const TRIES: u32 = 10;
         self.is_measured().then(|| self.inner.read_at_rest(self.inner.clock.now_ns(), TRIES)).flatten()
     }
 
@@ -381,6 +381,9 @@ impl Gate {
     ///
     /// Where there is a [rate](Self::rate), and it keeps the request away for longer than that, exactly as
     /// long: a lone caller who waits so long is admitted, and none who waits less.
+    ///
+    /// While [pressure](Self::pressure) sheds some of this priority, nobody knows for how long it will: then what
+    /// keeps it away besides is the lower bound, and where nothing else does it is unknown.
     #[must_use]
     pub fn retry_after(&self, ask: impl Into<Ask>) -> RetryAfter {
         let inner = &*self.inner;
@@ -408,7 +411,7 @@ impl Gate {
             admitted_weight: totals.admitted_weight(),
         };
         let room = inner.cold().retry.lock().estimate(now, priority, need);
-        room.and(inner.rate_wait(now_ns, weight.get()))
+        room.and(inner.rate_wait(now_ns, weight.get())).and(inner.pressure_wait(now_ns, priority))
     }
 
     /// A reading of all counters.

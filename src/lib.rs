@@ -76,6 +76,7 @@ mod replaceable;
 mod retry;
 mod shard;
 mod shed;
+mod shown;
 pub mod signal;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -89,6 +90,7 @@ mod thread;
 mod thread_number;
 #[cfg(feature = "file")]
 mod units;
+mod watched;
 mod word;
 
 pub use ask::{Ask, Weight};

@@ -19,16 +19,18 @@ use crate::state::Flags;
 use crate::word::{Taken, View};
 
 impl Inner {
-    /// As `decide`, with the rate, and with the time where the gate measures. The clock is read before any swap.
+    /// As `decide`, with the rate, and with the time where the gate measures. The clock is read before any swap, unless
+    /// it was already.
     pub(crate) fn decide_rated(
         &self,
         priority: Priority,
         fallback: Fallback,
         weight: u32,
+        read_ns: Option<u64>,
         measured_ns: &mut Option<u64>,
     ) -> Result<Taken, Shed> {
         let state = &*self.state;
-        let mut now_ns = *measured_ns;
+        let mut now_ns = measured_ns.or(read_ns);
         let mut view = self.word.view(state);
         loop {
             let threshold = state.config.threshold(priority.level());

@@ -41,15 +41,18 @@ impl Gate {
 mod settings {
     use std::time::Duration;
 
+    use crate::admission::Inner;
     use crate::control::Control;
     use crate::controlled::Steered;
     use crate::controller::{Bounds, Kind};
     use crate::gate::Gate;
+    use crate::monitor::Watchlist;
     use crate::priority::{Priority, Thresholds};
     use crate::rate::Rate;
+    use crate::state::Flags;
 
     /// What can be changed of a gate in use.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Settings {
         pub(crate) limit: u32,
         pub(crate) thresholds: Thresholds,
@@ -59,22 +62,27 @@ mod settings {
         pub(crate) controller: Option<(Kind, Bounds)>,
         pub(crate) default_priority: Priority,
         pub(crate) enforce: bool,
+        pub(crate) signals: Watchlist,
     }
 
     impl Gate {
         /// Makes the gate what `to` says, which was checked, and returns what it was before. A controller that is
         /// configured as before goes on; another one starts at its prior.
-        pub(crate) fn configure(&self, mut to: Settings, cause: &str) -> Settings {
+        pub(crate) fn configure(&self, to: &Settings, cause: &str) -> Settings {
+            let mut to = to.clone();
             to.controller = to.controller.map(|(kind, bounds)| (kind, bounds.for_gate(to.objective)));
             let inner = &*self.inner;
             let config = &inner.state.config;
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
             let mut control = inner.cold().control.lock();
             let before = self.settings_of(&control);
-            if before == to {
+            // Nobody but the program moves a fixed one, and what the file says comes after that.
+            let fixed = to.controller.filter(|(kind, _)| *kind == Kind::Fixed);
+            let strayed = fixed.is_some_and(|(_, bounds)| bounds.prior() != control.limit);
+            if before == to && !strayed {
                 return before;
             }
-            let anew = before.controller != to.controller;
+            let anew = before.controller != to.controller || strayed;
             if let Some((kind, bounds)) = to.controller.filter(|_| anew) {
                 control.steered = Some(Steered::new(kind, bounds, now_ns));
             } else if to.controller.is_none() {
@@ -98,6 +106,10 @@ mod settings {
             control.default_priority = to.default_priority;
             if before.rate != to.rate {
                 inner.store_rate(&mut control, to.rate, now_ns);
+            }
+            // What is watched no more is dropped by whoever gets `before`, without the lock.
+            if before.signals != to.signals {
+                inner.store_signals(&mut control, &to.signals, now_ns);
             }
             if before.enforce != to.enforce {
                 inner.store_enforce(to.enforce);
@@ -126,12 +138,29 @@ mod settings {
                 controller,
                 default_priority: control.default_priority,
                 enforce: self.enforce(),
+                signals: control.signals.clone(),
             }
         }
 
         /// Whether it measures how long permits are held, which stays as it was built.
         pub(crate) fn is_timed(&self) -> bool {
             self.inner.timing
+        }
+    }
+
+    impl Inner {
+        /// With the lock held: from now on entries and exits are timed. What is inside already was not counted in, so it
+        /// is counted in here; the word says what that is, since who swaps after its change has come by the long way.
+        ///
+        /// Not exact: who comes or goes at the very moment may be counted twice or not at all, and what the occupancy says
+        /// is off by that weight from then on. Gates that are built so are exact.
+        fn measure(&self, control: &Control, now_ns: u64) {
+            if self.state.config.raise(Flags::MEASURED).has(Flags::MEASURED) {
+                return;
+            }
+            control.store_thresholds(&self.state.config);
+            let inside = self.word.publish(&self.state).in_flight();
+            self.flow(i64::from(inside), now_ns, None);
         }
     }
 }
@@ -166,7 +195,7 @@ mod tests {
     }
 
     fn serve(gate: &Gate, clock: &ManualClock, seconds: u64, outcome: Outcome) {
-        for _ in 0..10 * seconds + 1 {
+        for _ in 0..=10 * seconds {
             let ticket = gate.take(Priority::Critical).expect("fits");
             clock.advance(SECOND / 10);
             gate.put(ticket, outcome);
@@ -176,24 +205,24 @@ mod tests {
     #[test]
     fn a_controller_comes_stays_changes_and_goes() {
         let (gate, clock) = gate();
-        gate.configure(with(&gate, Kind::Aimd, bounds(20)), "file");
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
         assert_eq!(gate.limit(), 20);
         assert_eq!(gate.limit_history().last().expect("one").cause.as_deref(), Some("file"));
         serve(&gate, &clock, 2, Outcome::Overload);
         assert_eq!(gate.limit(), 16, "18, then 16.2");
         // The same once more, with something else: it goes on.
         let same = Settings { enforce: false, limit: 7, ..with(&gate, Kind::Aimd, bounds(20)) };
-        gate.configure(same, "file");
+        gate.configure(&same, "file");
         assert_eq!((gate.limit(), gate.controller().expect("there").looks), (16, 2));
         gate.set_limit(40, None).expect("within");
-        gate.configure(with(&gate, Kind::Aimd, bounds(20)), "file");
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
         assert_eq!(gate.limit(), 40, "what was set by hand stays, too");
         // Another one starts at its prior.
-        gate.configure(with(&gate, Kind::Vegas, bounds(30)), "file");
+        gate.configure(&with(&gate, Kind::Vegas, bounds(30)), "file");
         let report = gate.controller().expect("there");
         assert_eq!((gate.limit(), report.kind, report.looks), (30, Kind::Vegas, 0));
         // None: the limit of the file, and nobody moves it.
-        gate.configure(Settings { controller: None, limit: 9, ..gate.settings() }, "file");
+        gate.configure(&Settings { controller: None, limit: 9, ..gate.settings() }, "file");
         assert!(gate.controller().is_none());
         serve(&gate, &clock, 5, Outcome::Overload);
         assert_eq!((gate.limit(), gate.set_limit(500, None).map(|change| change.to)), (9, Ok(500)));
@@ -204,19 +233,19 @@ mod tests {
         let (gate, _clock) = gate();
         let objective = |ms| Some(Duration::from_millis(ms));
         gate.configure(
-            Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
+            &Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
             "file",
         );
         let report = gate.controller().expect("there");
         assert_eq!((report.objective, report.bounds.objective_seconds()), (objective(50), Some(0.05)));
         gate.set_limit(30, None).expect("within");
         gate.configure(
-            Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
+            &Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
             "file",
         );
         assert_eq!(gate.limit(), 30);
         gate.configure(
-            Settings { objective: objective(60), ..with(&gate, Kind::Goodput, bounds(20)) },
+            &Settings { objective: objective(60), ..with(&gate, Kind::Goodput, bounds(20)) },
             "file",
         );
         assert_eq!((gate.limit(), gate.objective()), (20, objective(60)));
@@ -228,7 +257,7 @@ mod tests {
         let ticket = gate.take(Priority::Critical).expect("fits");
         gate.enter(None).expect("fits");
         clock.advance(SECOND);
-        gate.configure(Settings { objective: Some(Duration::from_secs(1)), ..gate.settings() }, "file");
+        gate.configure(&Settings { objective: Some(Duration::from_secs(1)), ..gate.settings() }, "file");
         let begun = gate.reading().expect("at rest");
         clock.advance(SECOND);
         assert!(gate.exit(Outcome::Success));

@@ -7,7 +7,7 @@
 //! | line | written by |
 //! |---|---|
 //! | [`Hot`] | every admission and release |
-//! | [`Config`] | setters only, so every core keeps a copy |
+//! | [`Config`] | setters and looks only, so every core keeps a copy |
 //! | [`RateState`] | every admission, where there is a rate |
 //! | [`DryRun`] | only what dry run lets in beyond the limit |
 //! | [`Shard`] each | one thread (see `thread`), or a few that share it |
@@ -25,6 +25,7 @@ use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
 use crate::rate::RateState;
 use crate::shard::{SHARDS, Shard};
+use crate::shown::Shown;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The line that every admission and release takes for itself.
@@ -49,6 +50,8 @@ pub(crate) struct Config {
     flags: AtomicU32,
     /// The level of the priority of requests that name none.
     default_priority: AtomicU32,
+    /// Written by looks at signals, a few a second at most.
+    pub(crate) shown: Shown,
     /// An answer within it is good; without an objective the end of time.
     objective_ns: AtomicU64,
     /// When somebody should look for the controller,
@@ -81,11 +84,18 @@ impl Flags {
     pub(crate) const RATED_SEEN: Self = Self(1 << 5);
     /// What setting a rate raises.
     pub(crate) const RATED_ON: Self = Self(Self::RATED.0 | Self::RATED_SEEN.0);
+    /// Signals are watched.
+    pub(crate) const WATCHED: Self = Self(1 << 12);
+    /// Some were at some time, as for a rate.
+    pub(crate) const WATCHED_SEEN: Self = Self(1 << 13);
+    /// What setting signals raises.
+    pub(crate) const WATCHED_ON: Self = Self(Self::WATCHED.0 | Self::WATCHED_SEEN.0);
     /// Entries and exits are timed, for `timing` or for a controller. Once raised it stays, so that whoever was
     /// counted in is counted out.
     pub(crate) const MEASURED: Self = Self(1 << 8);
     /// Whether who does not get in by the short way may get in by another.
-    pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0 | Self::MEASURED.0);
+    pub(crate) const ANOTHER_WAY: Self =
+        Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0 | Self::WATCHED_SEEN.0 | Self::MEASURED.0);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
     /// Its owner closed it, for good.
@@ -243,6 +253,7 @@ impl GateState {
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
                 default_priority: AtomicU32::new(0),
+                shown: Shown::new(),
                 objective_ns: AtomicU64::new(u64::MAX),
                 next_look_ns: AtomicU64::new(u64::MAX),
                 back_ns: AtomicU64::new(0),
@@ -302,6 +313,7 @@ impl GateState {
         self.dry_run.over_bare.store(0, Ordering::Relaxed);
         // Exits of blocks that the parent entered find no bare entry here, and take nothing.
         self.config.lower(Flags::BARE_SEEN);
+        self.config.shown.empty();
         for shard in &self.shards {
             shard.empty();
         }

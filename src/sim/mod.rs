@@ -84,6 +84,7 @@ mod requests;
 mod rules;
 mod scenario;
 mod service;
+mod signals;
 mod sizes;
 mod source;
 mod streams;
@@ -96,5 +97,6 @@ pub use report::{GateReport, InFlight, Latencies, LimitStep, Point, PriorityRepo
 pub use rules::ScenarioError;
 pub use scenario::Scenario;
 pub use service::{Change, Cliff, Dependency, DependencyChange, Service};
+pub use signals::Push;
 pub use sizes::Sizes;
 pub use tally::{Latency, Tally};

@@ -12,6 +12,8 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use std::time::Duration;
 use tidegate::controller::{Bounds, Kind};
+use tidegate::detector::Rule;
+use tidegate::signal::Signal;
 use tidegate::{
     Ask, Gate, ManualClock, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Ticket,
     Weight,
@@ -380,6 +382,7 @@ fn once(burst: u32) -> Rate {
 fn few_switches(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
+    builder.max_branches = 20_000;
     builder.check(model);
 }
 
@@ -506,6 +509,74 @@ fn another_rate_against_an_admission() {
     });
 }
 
+/// A gate with a signal that says 1 when asked, and that is overload at once; and how often it was asked.
+fn pressed() -> (Arc<Gate>, std::sync::Arc<std::sync::atomic::AtomicU32>) {
+    let asked = std::sync::Arc::<std::sync::atomic::AtomicU32>::default();
+    let count = std::sync::Arc::clone(&asked);
+    let full = Signal::function("full", Duration::from_secs(1), move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(1.0)
+    });
+    (watched(full), asked)
+}
+
+fn watched(signal: Signal) -> Arc<Gate> {
+    let builder = Gate::builder("model", 9).signals([(signal, at_once())]);
+    Arc::new(builder.clock(std::sync::Arc::new(ManualClock::new(7))).build().unwrap())
+}
+
+fn at_once() -> Rule {
+    Rule::default().holding(Duration::ZERO, Duration::ZERO).rising_in(Duration::ZERO)
+}
+
+/// Of two who find that it is time to look at the signals one looks, and the other goes on with what was seen.
+#[test]
+fn one_looks_at_the_signals() {
+    few_switches(|| {
+        let (gate, asked) = pressed();
+        let visit = |gate: &Gate| match gate.try_admit(Priority::Sheddable) {
+            Ok(permit) => drop(permit),
+            Err(shed) => assert_eq!(shed.reason, Reason::Pressure),
+        };
+        race(&gate, visit, visit);
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
+        assert!(gate.try_admit(Priority::Sheddable).is_err(), "everybody sees what one saw");
+        let stats = gate.stats();
+        let shed = stats.shed(Priority::Sheddable, Reason::Pressure);
+        assert_eq!((stats.admitted(Priority::Sheddable) + shed, stats.in_flight), (3, 0));
+    });
+}
+
+/// What was pushed while somebody looked is looked at by the next,
+#[test]
+fn no_pushed_value_is_overlooked() {
+    few_switches(|| {
+        let gate = watched(Signal::pushed("db"));
+        race(
+            &gate,
+            |gate| _ = gate.try_admit(Priority::Sheddable),
+            |gate| gate.signal("db", 1.0, Duration::from_secs(1)).unwrap(),
+        );
+        assert_eq!(gate.try_admit(Priority::Sheddable).unwrap_err().reason, Reason::Pressure);
+    });
+}
+
+/// and a look at signals that are watched no more comes to nothing.
+#[test]
+fn a_look_at_what_is_watched_no_more_sheds_nobody() {
+    few_switches(|| {
+        let (gate, _) = pressed();
+        race(
+            &gate,
+            |gate| _ = gate.try_admit(Priority::Sheddable),
+            |gate| gate.set_signals([(Signal::pushed("db"), at_once())]).unwrap(),
+        );
+        assert!(gate.try_admit(Priority::Sheddable).is_ok());
+        gate.set_signals([]).unwrap();
+        assert!(gate.try_admit(Priority::Sheddable).is_ok() && gate.pressure().is_none());
+    });
+}
+
 /// How often a drained gate's callback was called.
 struct Woken(std::sync::Arc<std::sync::atomic::AtomicU32>);
 
@@ -569,6 +640,10 @@ fn two_at_the_end_of_a_window() {
         let report = gate.controller().unwrap();
         assert!(report.looks <= 1);
         let seen = report.window.completions;
+        if report.looks == 1 {
+            // Whoever has left by then: half a count would show.
+            assert!((report.window.in_flight_seconds - 2.0).abs() < 1e-9);
+        }
         clock.advance(2_000_000_000);
         drop(gate.try_admit(CRITICAL).unwrap());
         let later = gate.controller().unwrap();
@@ -587,7 +662,9 @@ fn a_look_that_lowers_the_limit_against_an_admission() {
         let gate = Gate::builder("model", 1).clock(clock.clone()).controller(Kind::Aimd, bounds);
         let gate = Arc::new(gate.build().unwrap());
         for _ in 0..10 {
-            gate.take(CRITICAL).map(|ticket| gate.put(ticket, Outcome::Overload)).unwrap();
+            let ticket = gate.take(CRITICAL).unwrap();
+            clock.advance(1_000_000);
+            gate.put(ticket, Outcome::Overload);
         }
         let held = gate.take(CRITICAL).unwrap();
         clock.set(1_000_000_000);
@@ -598,7 +675,8 @@ fn a_look_that_lowers_the_limit_against_an_admission() {
             },
             |gate| {
                 let _ = gate.take(Priority::Sheddable);
-                if gate.limit() == 1 {
+                if gate.controller().unwrap().looks == 1 {
+                    assert_eq!(gate.limit(), 1);
                     let seen = gate.in_flight();
                     assert!(gate.take(CRITICAL).is_err());
                     assert_eq!(gate.in_flight(), seen, "whatever got in got in before");

@@ -24,7 +24,6 @@ mod scenario;
 mod score;
 #[cfg(test)]
 mod short;
-mod tune;
 mod written;
 
 use std::path::Path;
@@ -65,9 +64,6 @@ fn asked(mut arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
 }
 
 fn main() -> ExitCode {
-    if tune::run() {
-        return ExitCode::SUCCESS;
-    }
     let asked = match asked(std::env::args().skip(1)) {
         Ok(asked) => asked,
         Err(error) => {
