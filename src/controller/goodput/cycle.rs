@@ -1,4 +1,5 @@
-//! One experiment: four windows at a raised, a lowered, a lowered and a raised limit.
+//! One experiment: four windows at a lowered, a raised, a raised and a lowered limit. The lowered one comes first:
+//! should an outage begin meanwhile, the limit then falls and does not rise any more.
 //!
 //! The order A B B A cancels what changes linearly meanwhile and needs two changes of the limit, not four. The
 //! two windows at the same limit tell whether something else changed: then the experiment says nothing.

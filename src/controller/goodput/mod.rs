@@ -1,14 +1,15 @@
 //! A limit that finds where most good answers come out, and follows it.
 //!
-//! The controller experiments. It holds the limit a tenth above and a tenth below its centre in turn, sees at
+//! The controller experiments. It holds the limit a little above and a little below its centre in turn, sees at
 //! which of them more good answers a second come, and moves the centre that way. It needs no idea of what a good
 //! latency is, so none can be wrong or go out of date; it never starves the gate to probe; it does not move on
 //! what it cannot tell; and it never goes under the least limit.
 //!
 //! # The rule
 //!
-//! 1. **Four windows** at a raised, a lowered, a lowered and a raised limit ([`cycle`]). After each change it first
-//!    waits until those inside came in under the new limit. Waits and windows are counted in completions and in
+//! 1. **Four windows** at a lowered, a raised, a raised and a lowered limit ([`cycle`]). After each change it first
+//!    waits until those inside came in under the new limit. The arms reach as far as it is uncertain where the best
+//!    limit lies, and far only to the side where it is thought to be: a twentieth to a third. Waits and windows are counted in completions and in
 //!    latencies, never in seconds of a clock, so it works at ten thousand a second and at ten a minute.
 //! 2. **Two measures of the slope** of good answers over concurrency: as counted, and a quick one from typical
 //!    latencies, for work in which a few requests are many times the rest. A third comes free when the centre has
@@ -22,6 +23,10 @@
 //! 6. **A limit that does not bind** tells nothing: where hardly anybody is refused, the limit stays as it is.
 //! 7. **Where most is late or fails**, it goes down at once ([`rescue`]).
 //! 8. **Limits of a few permits**, where one permit is a large part, rest between experiments.
+//! 9. **At first**, where more are inside than can be answered within the objective at the rate that is seen
+//!    (Little's law), it begins with as many as can.
+//! 10. **Downwards in strides** of a quarter: lowered at once, a limit would turn everybody away until enough have
+//!     left, the most important, too.
 //!
 //! It comes from stochastic approximation (Kiefer and Wolfowitz 1952; Spall's SPSA, 1992), with a Kalman filter in
 //! place of a gain that shrinks, so that it follows what changes.
@@ -104,7 +109,7 @@ enum Phase {
 
 /// Finds where most good answers come out, and follows it.
 ///
-/// It holds the limit a tenth above and a tenth below its centre in turn and moves the centre to where more good
+/// It holds the limit a little above and a little below its centre in turn and moves the centre to where more good
 /// answers a second come. It needs no idea of a good latency, never starves the gate to probe, does not move on
 /// what it cannot tell, and stays where the limit does not bind. Where most is late or fails it goes down at once,
 /// and back up by doubling on good answers: within 1,500 completions of the end of an outage.

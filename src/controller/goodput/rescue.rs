@@ -3,8 +3,11 @@
 //! While nothing is good there is no slope to measure. If the limit was too high, one or two cuts mend it. If
 //! the database does not answer at all, no limit does: each further cut needs three times the evidence, so that
 //! enough requests stay out there to notice when it is back. Then the limit doubles, rung by rung, as long as a
-//! rung earns more than the one below, up to where the trouble began. It rises on good answers alone, so never
-//! during an outage.
+//! rung earns more than the one below, up to where the trouble began; where it comes back on the way, that is
+//! lower than was thought. It rises on good answers alone, so never during an outage.
+//!
+//! A loss at the raised limit of an experiment alone is no outage but an edge, which objectives have: there the
+//! lowered limit is the centre from then on.
 
 use super::cycle::Arm;
 use super::gather::{FIRST, Needs};
@@ -17,8 +20,9 @@ const LOST: f64 = 0.5;
 const PLAINLY_LOST: f64 = 0.3;
 /// A cut goes to this share of the limit,
 const CUT: f64 = 0.7;
+/// the first one of what is plainly lost to this,
 const DEEP: f64 = 0.5;
-/// the first one further, to this share of what may be inside if all is to be answered in time at the present rate
+/// and further where it must: to this share of what may be inside if all is to be answered in time at the present rate
 /// (Little's law). Where that did not help, latencies do not follow the limit.
 const IN_TIME: f64 = 0.8;
 /// What a cut does to what was known of the slope, and any other change from outside.

@@ -93,10 +93,6 @@ impl Match {
     }
 }
 
-pub(crate) fn one(name: &str) -> Match {
-    all().into_iter().find(|candidate| candidate.name == name).expect("a scenario of this name")
-}
-
 pub(crate) fn all() -> Vec<Match> {
     [steady(), changing(), others(), hard()].concat()
 }

@@ -5,11 +5,15 @@ use tidegate::controller::Kind;
 
 use crate::judge;
 use crate::play::{Played, Player, play};
-use crate::scenario::{Match, all, one};
+use crate::scenario::{Match, all};
 use crate::score::{Contest, Reference, Start, contest_at};
 
 /// The best fixed limit of most scenarios here.
 const BEST: u32 = 43;
+
+fn one(name: &str) -> Match {
+    all().into_iter().find(|place| place.name == name).expect("a scenario of this name")
+}
 
 fn ratio_to(best: u32, place: &Match, start: u32, seed: u64) -> f64 {
     let played = |kind, start| play(place, Player { kind, start }, seed).good();
