@@ -140,8 +140,9 @@ pub(crate) fn contest_at(place: Match, reference: Reference, seeds: &[u64]) -> C
 
 /// `kind` from `start`, with all seeds.
 fn score(place: &Match, reference: &Reference, kind: Kind, start: Start, seeds: &[u64]) -> Score {
-    let player = Player { kind, start: start.of(reference.limit) };
-    let played: Vec<Played> = seeds.iter().map(|&seed| play(place, player, seed)).collect();
+    let from = start.of(reference.limit);
+    let played: Vec<Played> =
+        seeds.iter().map(|&seed| play(place, Player { kind, start: from }, seed)).collect();
     let pairs = || played.iter().zip(&reference.played);
     let slice = place.scenario.duration.as_secs_f64() / f64::from(SLICES);
     let arrived = pairs().map(|(ours, best)| arrival(&ours.slices, &best.slices));
