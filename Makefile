@@ -15,7 +15,7 @@ export PYTHONUTF8 = 1
 export CARGO_TARGET_DIR := $(CURDIR)/target
 
 .PHONY: help demo demo-cpp test test-rust test-python test-languages polyglot install header leak-matrix proof \
-    bench soak check clean
+    arena bench soak check clean
 
 help:
 	@echo "demo         overload a chatbot's database: ungated, with a semaphore, with tidegate"
@@ -27,6 +27,7 @@ help:
 	@echo "check        format, lints, types, docs"
 	@echo "leak-matrix  every hook against every fault, in docs/leak-matrix.md"
 	@echo "proof        the simulator against queueing theory and the article, at full power, in docs/proof.md"
+	@echo "arena        every controller in every scenario, against the best fixed limit, in docs/arena.md"
 	@echo "bench        the figures, as ratios to their peers, in target/bench.json"
 	@echo "soak         long storms, models and sanitizers"
 
@@ -90,6 +91,10 @@ leak-matrix: $(VENV)/.package
 
 proof: $(VENV)/.package
 	$(BIN)/python scripts/proof.py $(ARGS)
+
+# Quietly, so that the program has the last word.
+arena:
+	$(CARGO) run --quiet --locked --release -p tidegate --features sim --example arena -- $(ARGS)
 
 bench: $(VENV)/.package
 	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json scripts/bench_libraries.sh $(CARGO) bench --locked -p tidegate-benches

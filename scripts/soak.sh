@@ -38,6 +38,8 @@ step "every interleaving of the models" env RUSTFLAGS="--cfg tidegate_loom" \
     cargo test --locked --release --target-dir target/loom --test loom
 step "a file that is read again and again, under load" env TIDEGATE_SOAK_RELOADS=200000 \
     cargo test --locked --release --features file --test file reloads_under_load
+step "the arena, with seeds that nothing was chosen by" \
+    cargo run --quiet --locked --release --features sim --example arena -- --seeds 1001-1016
 step "as many permits as a gate can name" cargo test --locked --release -p tidegate-c -- --ignored
 step "the C ABI's random programs and storms" env TIDEGATE_FUZZ_STEPS=50000000 TIDEGATE_TEST_PERCENT=1000 \
     TIDEGATE_SOAK=1 scripts/polyglot.sh

@@ -113,9 +113,9 @@ impl Window {
         if self.completions == 0 { 1.0 } else { (float(self.good) / self.count()).min(1.0) }
     }
 
-    /// Which share of those who asked met a full gate.
+    /// Which share of those who asked would have got in at a higher limit: thresholds follow it.
     pub(crate) fn refused_share(&self) -> f64 {
-        let refusals = float(self.refusals);
+        let refusals = float(self.refusals.saturating_add(self.priority_refusals));
         refusals / (refusals + float(self.admissions)).max(1.0)
     }
 }
@@ -168,7 +168,8 @@ mod tests {
             if i % 2 == 0 { &mut one } else { &mut two }.complete(latency, i > 1, i == 3);
             both.complete(latency, i > 1, i == 3);
         }
-        one.refusals = 3;
+        one.refusals = 2;
+        two.priority_refusals = 1;
         two.admissions = 1;
         one.highest_in_flight = 2;
         one.append(&two);

@@ -70,11 +70,14 @@ pub struct Class {
     pub size: f64,
     /// How much of the limit one takes.
     pub weight: Weight,
+    /// One that needs neither service nor dependency is answered after this long, with a permit: from a
+    /// cache, by another database. `None`: it needs them.
+    pub elsewhere: Option<Duration>,
 }
 
 impl Default for Class {
     fn default() -> Self {
-        Self { priority: Priority::default(), share: 1.0, size: 1.0, weight: Weight::ONE }
+        Self { priority: Priority::default(), share: 1.0, size: 1.0, weight: Weight::ONE, elsewhere: None }
     }
 }
 
@@ -86,9 +89,12 @@ impl Serialize for Class {
             share: f64,
             size: f64,
             weight: u32,
+            #[serde(rename = "elsewhere_s", serialize_with = "written::some_seconds")]
+            elsewhere: Option<Duration>,
         }
-        let Self { priority, share, size, weight } = *self;
-        Written { priority: priority.name(), share, size, weight: weight.get() }.serialize(serializer)
+        let Self { priority, share, size, weight, elsewhere } = *self;
+        Written { priority: priority.name(), share, size, weight: weight.get(), elsewhere }
+            .serialize(serializer)
     }
 }
 
@@ -178,6 +184,10 @@ impl Arrivals {
         for (at, class) in self.mix.iter().enumerate() {
             positive(class.share).of(&format!("arrivals.mix[{}].share", at + 1))?;
             positive(class.size).of(&format!("arrivals.mix[{}].size", at + 1))?;
+            class
+                .elsewhere
+                .map_or(Ok(Duration::ZERO), rules::time)
+                .of(&format!("arrivals.mix[{}].elsewhere", at + 1))?;
         }
         Ok(())
     }

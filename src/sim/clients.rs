@@ -31,8 +31,10 @@ pub enum OnTimeout {
     /// It goes on, and holds its permit until it ends.
     #[default]
     Abandon,
-    /// It is cancelled, and leaves at once.
+    /// It is cancelled, and leaves at once: the gate is told to ignore it.
     Cancel,
+    /// It fails, as a statement does that runs into its timeout, and leaves at once: an overload to the gate.
+    Fail,
 }
 
 /// How clients come again with the same request.

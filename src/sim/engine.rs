@@ -1,7 +1,7 @@
 //! The run: the next event happens, until the time is up.
 //!
 //! Events come from few places, each of which knows its next moment: the series' boundary, the steps of the
-//! capacity, the pools of service and dependency, the timeouts (in the order of their requests, since all
+//! capacity, the pools of service, dependency and elsewhere, the timeouts (in the order of their requests, since all
 //! clients are equally patient), the retries and the arrivals. The earliest wins; of those at the same
 //! nanosecond, the first in this list: so whoever leaves makes room for whoever comes, and an answer that
 //! arrives with the timeout is good.
@@ -51,6 +51,7 @@ enum Next {
     Step,
     Served,
     Answered,
+    Elsewhere,
     Timeout,
     Retry,
     Arrival,
@@ -68,6 +69,8 @@ pub(super) struct Engine<'s> {
     requests: Requests,
     service: Pool,
     dependency: Option<Pool>,
+    /// Those of classes that do without the service.
+    elsewhere: Option<Pool>,
     agenda: Agenda,
     recorder: Recorder,
     events: u64,
@@ -77,11 +80,12 @@ pub(super) struct Engine<'s> {
 impl<'s> Engine<'s> {
     pub(super) fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ScenarioError> {
         let door = Door::new(scenario.gate.as_ref(), scenario.bare_entries)?;
-        let Service { lambda, sigma, kappa, processors, servers, .. } = scenario.service;
+        let Service { lambda, sigma, kappa, processors, cliff, servers, .. } = scenario.service;
         let all = Speed::new(lambda / 1e9, sigma, kappa);
-        let served = Speed { processors: processors.map_or(all.processors, f64::from), ..all };
+        let served = Speed { processors: processors.map_or(all.processors, f64::from), cliff, ..all };
         let speed_of = |dependency: &Dependency| Speed::new(dependency.speed(), 0.0, 0.0);
         let dependency = scenario.dependency.as_ref().map(speed_of);
+        let elsewhere = scenario.arrivals.mix.iter().any(|class| class.elsewhere.is_some());
         let mut engine = Self {
             scenario,
             door,
@@ -93,6 +97,7 @@ impl<'s> Engine<'s> {
             requests: Requests::default(),
             service: Pool::new(Place::Service, served, servers),
             dependency: dependency.map(|speed| Pool::new(Place::Dependency, speed, None)),
+            elsewhere: elsewhere.then(|| Pool::new(Place::Elsewhere, Speed::new(1e-9, 0.0, 0.0), None)),
             agenda: Agenda::new(scenario),
             recorder: Recorder::new(scenario),
             events: 0,
@@ -134,7 +139,8 @@ impl<'s> Engine<'s> {
                 }
                 Next::Step => self.step(),
                 Next::Served => self.served(),
-                Next::Answered => self.answered(),
+                Next::Answered => self.left(Place::Dependency),
+                Next::Elsewhere => self.left(Place::Elsewhere),
                 Next::Timeout => self.timeout()?,
                 Next::Retry => {
                     if let Some(attempt) = self.agenda.retry() {
@@ -152,6 +158,7 @@ impl<'s> Engine<'s> {
             (self.agenda.step_ns(), Next::Step),
             (self.service.next_ns(), Next::Served),
             (self.dependency.as_ref().map_or(u64::MAX, Pool::next_ns), Next::Answered),
+            (self.elsewhere.as_ref().map_or(u64::MAX, Pool::next_ns), Next::Elsewhere),
             (self.agenda.timeout_ns(&self.requests), Next::Timeout),
             (self.agenda.retry_ns(), Next::Retry),
             (self.arrival_ns, Next::Arrival),
@@ -231,7 +238,10 @@ impl<'s> Engine<'s> {
         if let Some(timeout) = self.scenario.clients.timeout {
             self.agenda.add_timeout(self.now_ns.saturating_add(nanos(timeout)), key, &self.requests);
         }
-        self.service.enter(self.now_ns, key, attempt.size, &mut self.requests);
+        match (class.elsewhere, &mut self.elsewhere) {
+            (Some(time), Some(pool)) => pool.enter(self.now_ns, key, time.as_secs_f64(), &mut self.requests),
+            _ => self.service.enter(self.now_ns, key, attempt.size, &mut self.requests),
+        }
         Ok(())
     }
 
@@ -254,8 +264,10 @@ impl<'s> Engine<'s> {
         }
     }
 
-    fn answered(&mut self) {
-        let key = self.dependency.as_mut().and_then(|pool| pool.leave(self.now_ns, &mut self.requests));
+    /// The last place of the next one there.
+    fn left(&mut self, place: Place) {
+        let pool = if place == Place::Dependency { &mut self.dependency } else { &mut self.elsewhere };
+        let key = pool.as_mut().and_then(|pool| pool.leave(self.now_ns, &mut self.requests));
         if let Some(key) = key {
             self.finish(key);
         }
@@ -294,8 +306,10 @@ impl<'s> Engine<'s> {
         request.awaited = false;
         let attempt = request.attempt;
         self.recorder.late(self.priority(attempt));
-        if self.scenario.clients.on_timeout == OnTimeout::Cancel {
-            self.cancel(key);
+        match self.scenario.clients.on_timeout {
+            OnTimeout::Abandon => {}
+            OnTimeout::Cancel => self.cut_off(key, Outcome::Ignore),
+            OnTimeout::Fail => self.cut_off(key, Outcome::Overload),
         }
         if self.scenario.clients.retries.is_some_and(|retries| retries.on_timeout) {
             self.retry(attempt)?;
@@ -303,17 +317,17 @@ impl<'s> Engine<'s> {
         Ok(())
     }
 
-    fn cancel(&mut self, key: Key) {
+    fn cut_off(&mut self, key: Key, outcome: Outcome) {
         let Some(request) = self.requests.remove(key) else {
             return;
         };
-        let pool = match (request.place, &mut self.dependency) {
-            (Place::Dependency, Some(pool)) => pool,
+        let pool = match (request.place, &mut self.dependency, &mut self.elsewhere) {
+            (Place::Dependency, Some(pool), _) | (Place::Elsewhere, _, Some(pool)) => pool,
             _ => &mut self.service,
         };
         pool.forget(self.now_ns, request.place, &mut self.requests);
         self.recorder.cancelled(self.priority(request.attempt));
-        self.leave(&request, Outcome::Ignore);
+        self.leave(&request, outcome);
     }
 
     fn retry(&mut self, failed: Attempt) -> Result<(), ScenarioError> {

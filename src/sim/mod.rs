@@ -36,11 +36,13 @@
 //!   asks the gate. Shed, it is gone; let in, it holds its permit until its work ends.
 //! - **The service** works on all that were let in, or on the first `servers` of them. Each gets on at
 //!   `lambda / (1 + sigma (n - 1) + kappa n (n - 1))`, where `n` are in service: the universal scalability law.
+//!   Beyond a cliff all of that is slower at once.
 //! - **The dependency**, if there is one, comes after: it holds the permit, and not the service.
+//! - **Elsewhere** is where classes are answered that need neither, from a cache, say; they hold a permit, too.
 //! - **Clients** wait for a while. What they do not wait for any more goes on, holding its permit, or is
-//!   cancelled. They may come again with the same request.
+//!   cancelled, or fails. They may come again with the same request.
 //! - **Outcomes** told to the gate: success for an answer in time, overload for one that nobody waited for any
-//!   more, ignore for cancelled work.
+//!   more and for work that failed, ignore for cancelled work.
 //! - **Counted at its moment**: a good answer when it comes, a late one at the client's timeout.
 //!
 //! # How it works
@@ -96,7 +98,7 @@ pub use clients::{Clients, OnTimeout, Retries};
 pub use report::{GateReport, InFlight, Latencies, LimitStep, Point, PriorityReport, PriorityTally, Report};
 pub use rules::ScenarioError;
 pub use scenario::Scenario;
-pub use service::{Change, Dependency, DependencyChange, Service};
+pub use service::{Change, Cliff, Dependency, DependencyChange, Service};
 pub use signals::Push;
 pub use sizes::Sizes;
 pub use tally::{Latency, Tally};

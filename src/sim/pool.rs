@@ -14,6 +14,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::requests::{Key, Place, Requests};
+use super::service::Cliff;
 
 /// How fast each of those in a pool gets on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +25,13 @@ pub(super) struct Speed {
     pub(super) kappa: f64,
     /// How many get on at a time; infinite: all.
     pub(super) processors: f64,
+    pub(super) cliff: Option<Cliff>,
 }
 
 impl Speed {
     /// Where all get on at a time.
     pub(super) const fn new(alone: f64, sigma: f64, kappa: f64) -> Self {
-        Self { alone, sigma, kappa, processors: f64::INFINITY }
+        Self { alone, sigma, kappa, processors: f64::INFINITY, cliff: None }
     }
 
     /// With how many.
@@ -39,7 +41,9 @@ impl Speed {
         let at_work = serving.min(self.processors);
         let others = at_work - 1.0;
         let share = at_work / serving;
-        self.alone * share / (1.0 + self.sigma * others + self.kappa * at_work * others)
+        let fall =
+            self.cliff.map_or(1.0, |cliff| if serving > f64::from(cliff.above) { cliff.factor } else { 1.0 });
+        self.alone * share / fall / (1.0 + self.sigma * others + self.kappa * at_work * others)
     }
 }
 

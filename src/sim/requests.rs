@@ -21,6 +21,8 @@ pub(super) enum Place {
     Queue,
     Service,
     Dependency,
+    /// Where the service is not needed.
+    Elsewhere,
 }
 
 #[derive(Clone, Copy, Debug)]

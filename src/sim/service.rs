@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::rules::{self, Of, ScenarioError, not_negative, positive};
+use super::rules::{self, Of, ScenarioError, at_least, not_negative, positive};
 use super::sizes::Sizes;
 use super::written;
 
@@ -26,12 +26,23 @@ pub struct Service {
     /// How many get on at a time: the others of those served wait for their turn and disturb nobody.
     /// `None`: all.
     pub processors: Option<u32>,
+    /// Where everything becomes slower at once; `None`: nowhere.
+    pub cliff: Option<Cliff>,
     /// How many are served at a time; the rest wait before it, first come, first served. `None`: all.
     pub servers: Option<u32>,
     /// How much work a request is.
     pub sizes: Sizes,
     /// What changes on the way, in any order. Work in service keeps what it has attained.
     pub changes: Vec<Change>,
+}
+
+/// What no smooth law has: with one more than fits, say into memory, everything is slower at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cliff {
+    /// As many in service are well.
+    pub above: u32,
+    /// With more each takes so many times as long.
+    pub factor: f64,
 }
 
 /// A step of the capacity.
@@ -59,6 +70,7 @@ impl Service {
             sigma,
             kappa,
             processors: None,
+            cliff: None,
             servers: None,
             sizes: Sizes::default(),
             changes: Vec::new(),
@@ -85,6 +97,10 @@ impl Service {
         not_negative(self.kappa).of("service.kappa")?;
         some(self.processors).of("service.processors")?;
         some(self.servers).of("service.servers")?;
+        if let Some(cliff) = self.cliff {
+            some(Some(cliff.above)).of("service.cliff.above")?;
+            at_least(1.0, cliff.factor).of("service.cliff.factor")?;
+        }
         self.sizes.check("service.sizes")?;
         for (at, change) in self.changes.iter().enumerate() {
             let key = |name: &str| format!("service.changes[{}].{name}", at + 1);

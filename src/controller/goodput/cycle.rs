@@ -1,4 +1,5 @@
-//! One experiment: four windows at a raised, a lowered, a lowered and a raised limit.
+//! One experiment: four windows at a lowered, a raised, a raised and a lowered limit. The lowered one comes first:
+//! should an outage begin meanwhile, the limit then falls and does not rise any more.
 //!
 //! The order A B B A cancels what changes linearly meanwhile and needs two changes of the limit, not four. The
 //! two windows at the same limit tell whether something else changed: then the experiment says nothing.
@@ -28,6 +29,8 @@ pub(super) struct Arm {
     place: f64,
     /// and of good answers a second.
     counted: f64,
+    /// Logarithm of the mean latency.
+    latency: f64,
     count: f64,
 }
 
@@ -38,8 +41,15 @@ impl Arm {
             in_flight: window.in_flight().max(1e-9).ln(),
             place: (good / window.typical_latency()).ln(),
             counted: (window.count() * good / window.elapsed()).max(1e-9).ln(),
+            latency: window.mean_latency().max(1e-9).ln(),
             count: window.count().max(1.0),
         }
+    }
+
+    /// Whether answers took so much longer than `before` that it cannot be for the higher limit alone.
+    pub(super) fn is_another_world(&self, before: &Self) -> bool {
+        const LONGER: f64 = 2.0;
+        self.latency - before.latency > LONGER * (self.in_flight - before.in_flight).max(0.0) + 0.2
     }
 
     /// Logarithm of what all places earn, by the quick measure.
@@ -89,12 +99,16 @@ impl Finding {
     }
 }
 
+/// Half the difference of in flight, in logarithms.
+pub(super) fn contrast([a, b, c, d]: &[Arm; 4]) -> f64 {
+    (b.in_flight + c.in_flight - a.in_flight - d.in_flight) / 4.0
+}
+
 /// Compares the four windows; `all` is their sum, `variation` the squared coefficient of variation of latencies.
 pub(super) fn conclude(arms: &[Arm; 4], all: &Window, variation: f64) -> Finding {
     let [a, b, c, d] = arms;
-    let contrast = (a.in_flight + d.in_flight - b.in_flight - c.in_flight) / 2.0;
-    let contrast = contrast.max(LEAST_CONTRAST);
-    let slope = |get: fn(&Arm) -> f64| (get(a) + get(d) - get(b) - get(c)) / (2.0 * contrast);
+    let contrast = (2.0 * contrast(arms)).max(LEAST_CONTRAST);
+    let slope = |get: fn(&Arm) -> f64| (get(b) + get(c) - get(a) - get(d)) / (2.0 * contrast);
     let count = 4.0 / arms.iter().map(|arm| 1.0 / arm.count).sum::<f64>();
     let good = all.good_share().max(0.1);
     // Of the logarithm of a latency, and of the share of good ones.
@@ -144,28 +158,28 @@ mod tests {
     fn the_slope_is_of_answers_over_in_flight() {
         // A fifth more in flight, the same latency: as much more comes out.
         let (up, down) = (window(12.0, 60, 100), window(10.0, 60, 100));
-        let flat = finding(&[up, down, down, up]);
+        let flat = finding(&[down, up, up, down]);
         assert!((flat.quick - 1.0).abs() < 1e-6 && (flat.counted - 1.0).abs() < 1e-6, "{flat:?}");
         // A fifth more latency: nothing more comes out.
         let up = window(12.0, 60, 120);
-        let nil = finding(&[up, down, down, up]);
+        let nil = finding(&[down, up, up, down]);
         assert!(nil.quick.abs() < 1e-6 && nil.counted.abs() < 1e-6 && nil.is_steady(), "{nil:?}");
     }
 
     #[test]
     fn what_changes_evenly_cancels_and_what_jumps_is_noticed() {
         let drifts = finding(&[
-            window(12.0, 60, 100),
-            window(10.0, 60, 102),
-            window(10.0, 60, 104),
-            window(12.0, 60, 106),
+            window(10.0, 60, 100),
+            window(12.0, 60, 102),
+            window(12.0, 60, 104),
+            window(10.0, 60, 106),
         ]);
         assert!((drifts.quick - 1.0).abs() < 0.01 && drifts.is_steady(), "{drifts:?}");
         let jumps = finding(&[
+            window(10.0, 60, 100),
             window(12.0, 60, 100),
-            window(10.0, 60, 100),
-            window(10.0, 60, 100),
-            window(12.0, 60, 200),
+            window(12.0, 60, 100),
+            window(10.0, 60, 200),
         ]);
         assert!(!jumps.is_steady(), "{jumps:?}");
         assert!(jumps.doubted().quick_variance > 16.0 * jumps.quick_variance);

@@ -21,8 +21,8 @@ const SLOPE: usize = 0;
 const BEND: usize = 1;
 const BIAS: usize = 2;
 
-/// At first: more pays a little, which is true of any limit that is too low.
-const MEAN: [f64; 3] = [0.3, 0.7, 0.0];
+/// At first: nothing speaks for more or for less.
+const MEAN: [f64; 3] = [0.0, 0.7, 0.0];
 const VARIANCE: [f64; 3] = [0.5, 0.1, 0.001];
 /// What may have changed in a cycle.
 const WANDER: [f64; 3] = [0.004, 0.002, 0.0004];
@@ -66,6 +66,11 @@ impl Estimate {
         }
     }
 
+    /// More does not pay, as far as is known.
+    pub(super) fn no_more(&mut self) {
+        self.mean[SLOPE] = self.mean[SLOPE].min(0.0);
+    }
+
     /// What was known is in doubt.
     pub(super) fn doubt(&mut self, variance: f64) {
         let known = &mut self.covariance[SLOPE][SLOPE];
@@ -79,9 +84,9 @@ impl Estimate {
     }
 
     /// The quick measure of the slope came out at `slope`, with this variance.
-    pub(super) fn see_quick(&mut self, slope: f64, variance: f64) {
+    pub(super) fn see_quick(&mut self, slope: f64, variance: f64, offset: f64) {
         let slope = slope.clamp(-STEEPEST, STEEPEST);
-        let by = [1.0, 0.0, 1.0];
+        let by = [1.0, -offset, 1.0];
         let surprise = (slope - dot(&self.mean, &by)).powi(2);
         if surprise > SURPRISE * (dot(&self.along(&by), &by) + variance) {
             self.doubt(surprise / 4.0);
@@ -90,8 +95,8 @@ impl Estimate {
     }
 
     /// The slope as counted came out at `slope`, with this variance.
-    pub(super) fn see_counted(&mut self, slope: f64, variance: f64) {
-        self.update([1.0, 0.0, 0.0], slope.clamp(-STEEPEST, STEEPEST), variance);
+    pub(super) fn see_counted(&mut self, slope: f64, variance: f64, offset: f64) {
+        self.update([1.0, -offset, 0.0], slope.clamp(-STEEPEST, STEEPEST), variance);
     }
 
     /// From the last centre to this one, `rise` higher in logarithms, the slope was this on average: it is that
@@ -141,16 +146,16 @@ mod tests {
     #[test]
     fn evidence_moves_the_slope_and_makes_it_surer() {
         let mut estimate = Estimate::new();
-        estimate.see_counted(-0.5, 0.1);
-        // Prior 0.3 with variance 0.5, seen -0.5 with 0.1: 0.3 - 0.8 * 0.5 / 0.6, variance 0.5 * 0.1 / 0.6.
-        assert!((estimate.slope() + 0.366_666).abs() < 1e-5, "{estimate:?}");
+        estimate.see_counted(-0.5, 0.1, 0.0);
+        // Prior 0 with variance 0.5, seen -0.5 with 0.1: -0.5 * 0.5 / 0.6, variance 0.5 * 0.1 / 0.6.
+        assert!((estimate.slope() + 0.416_666).abs() < 1e-5, "{estimate:?}");
         assert!((estimate.variance() - 0.083_333).abs() < 1e-5, "{estimate:?}");
     }
 
     #[test]
     fn a_step_to_where_the_slope_should_be_nil_makes_it_nil_and_less_sure() {
         let mut estimate = Estimate::new();
-        estimate.see_counted(0.7, 1e-6);
+        estimate.see_counted(0.7, 1e-6, 0.0);
         let sure = estimate.variance();
         estimate.moved(estimate.slope() / estimate.bend());
         assert!(estimate.slope().abs() < 1e-9, "{estimate:?}");
@@ -160,9 +165,9 @@ mod tests {
     #[test]
     fn a_bend_is_learnt_from_what_a_step_did() {
         let mut estimate = Estimate::new();
-        estimate.see_counted(0.6, 1e-4);
+        estimate.see_counted(0.6, 1e-4, 0.0);
         estimate.moved(0.5);
-        estimate.see_counted(-1.4, 1e-4); // fell by 2 in half a step: a bend of 4
+        estimate.see_counted(-1.4, 1e-4, 0.0); // fell by 2 in half a step: a bend of 4
         assert!(estimate.bend() > 3.0, "{estimate:?}");
     }
 
@@ -171,8 +176,8 @@ mod tests {
         let mut estimate = Estimate::new();
         estimate.distrust(0.25);
         for _ in 0..40 {
-            estimate.see_quick(0.5, 0.02);
-            estimate.see_counted(-0.3, 0.1);
+            estimate.see_quick(0.5, 0.02, 0.0);
+            estimate.see_counted(-0.3, 0.1, 0.0);
         }
         assert!((estimate.slope() + 0.3).abs() < 0.1, "{estimate:?}");
     }
@@ -181,12 +186,12 @@ mod tests {
     fn a_surprise_makes_the_news_count_more() {
         let mut sure = Estimate::new();
         for _ in 0..20 {
-            sure.see_quick(0.0, 0.01);
+            sure.see_quick(0.0, 0.01, 0.0);
         }
         let mut hardly = sure;
-        hardly.see_quick(-0.2, 0.01);
+        hardly.see_quick(-0.2, 0.01, 0.0);
         let mut much = sure;
-        much.see_quick(-2.0, 0.01);
+        much.see_quick(-2.0, 0.01, 0.0);
         assert!(hardly.slope() > -0.1, "{hardly:?}");
         assert!(much.slope() < -1.5, "{much:?}");
     }

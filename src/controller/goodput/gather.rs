@@ -81,15 +81,18 @@ impl Gather {
         let first = float(FIRST);
         let (completions, time) =
             if have < first { (needs.completions.min(first), 0.0) } else { (needs.completions, needs.time) };
-        // Nothing yet: as long again; and no longer than one place would take for all.
-        let soon = match (have > 0.0, elapsed > 0.0) {
-            (true, _) => f64::INFINITY,
-            (false, true) => elapsed,
-            (false, false) => completions * pace.mean(),
+        // Few or none yet, whose rate says little: at most as long again. Before the first look no longer than
+        // one place would take for all.
+        let soon = match (have < first, elapsed > 0.0) {
+            (false, _) => f64::INFINITY,
+            (true, true) => elapsed,
+            (true, false) => completions * pace.mean(),
         };
         let by_completions = if rate > 0.0 { (completions - have).max(0.0) / rate } else { elapsed };
         let plenty = if rate > 0.0 { PLENTY * completions / rate } else { f64::INFINITY };
-        self.ask(by_completions.max((time - elapsed).min(plenty)).min(soon))
+        // Often enough to see in time that all is lost.
+        let often = if rate > 0.0 { first / rate } else { f64::INFINITY };
+        self.ask(by_completions.max((time - elapsed).min(plenty)).min(soon).min(often))
     }
 }
 
@@ -129,12 +132,12 @@ mod tests {
             ask_ns = gather.ask_for(NEEDS, &pace);
         }
         assert_eq!(ask_ns, 16_000_000);
-        // Ten came in 50 ms: the first look is at thirty.
+        // Ten came in 50 ms: as long again, then at thirty, then when all should be there.
         gather.start();
         gather.add(&piece(50, 10), 0.0);
-        assert_eq!(gather.ask_for(NEEDS, &pace), 100_000_000);
+        assert_eq!(gather.ask_for(NEEDS, &pace), 50_000_000);
         gather.add(&piece(100, 20), 0.0);
-        assert_eq!(gather.ask_for(NEEDS, &pace), 1_850_000_000);
+        assert_eq!(gather.ask_for(NEEDS, &pace), 150_000_000, "thirty more");
     }
 
     #[test]

@@ -3,8 +3,11 @@
 //! While nothing is good there is no slope to measure. If the limit was too high, one or two cuts mend it. If
 //! the database does not answer at all, no limit does: each further cut needs three times the evidence, so that
 //! enough requests stay out there to notice when it is back. Then the limit doubles, rung by rung, as long as a
-//! rung earns more than the one below, up to where the trouble began. It rises on good answers alone, so never
-//! during an outage.
+//! rung earns more than the one below, up to where the trouble began; where it comes back on the way, that is
+//! lower than was thought. It rises on good answers alone, so never during an outage.
+//!
+//! A loss at the raised limit of an experiment alone is no outage but an edge, which objectives have: there the
+//! lowered limit is the centre from then on.
 
 use super::cycle::Arm;
 use super::gather::{FIRST, Needs};
@@ -17,11 +20,13 @@ const LOST: f64 = 0.5;
 const PLAINLY_LOST: f64 = 0.3;
 /// A cut goes to this share of the limit,
 const CUT: f64 = 0.7;
-/// the first one further, to this share of what may be inside if all is to be answered in time at the present rate
+/// the first one of what is plainly lost to this,
+const DEEP: f64 = 0.5;
+/// and further where it must: to this share of what may be inside if all is to be answered in time at the present rate
 /// (Little's law). Where that did not help, latencies do not follow the limit.
 const IN_TIME: f64 = 0.8;
-/// What a cut does to what was known of the slope.
-const DOUBT: f64 = 0.2;
+/// What a cut does to what was known of the slope, and any other change from outside.
+pub(super) const DOUBT: f64 = 0.2;
 /// Completions for the first further cuts; later ones need three times more each.
 const EVIDENCE: u64 = 10;
 const QUICK_CUTS: u32 = 2;
@@ -56,22 +61,50 @@ impl Rescue {
 
 impl Goodput {
     /// Whether what was gathered is lost.
-    pub(super) fn is_lost(&self, is_full: bool) -> bool {
+    pub(super) fn is_lost(&self, piece: &Window, is_full: bool) -> bool {
         let window = self.gather.window();
         let good = window.good_share();
-        window.completions >= FIRST && (good < PLAINLY_LOST || is_full && good < LOST)
+        let lately = piece.completions >= FIRST / 2 && piece.good_share() < PLAINLY_LOST;
+        window.completions >= FIRST && (lately || good < PLAINLY_LOST || is_full && good < LOST)
+    }
+
+    /// Whether it is lost for the raised limit of an experiment alone.
+    pub(super) fn is_edge(&self) -> bool {
+        self.phase == Phase::Measure
+            && matches!(self.arm, 1 | 2)
+            && !Arm::of(self.gather.window()).is_another_world(&self.arms[0])
+    }
+
+    /// A raised limit was too much: the lowered one is the centre from now on.
+    pub(super) fn edge(&mut self) -> Decision {
+        self.pace.see(self.gather.window());
+        let (_, low) = self.arms_now();
+        self.before = None;
+        self.centre = f64::from(low);
+        self.estimate.doubt(DOUBT);
+        self.estimate.no_more();
+        self.start_cycle(Cause::Lost)
+    }
+
+    /// How many may be inside if all are to be answered in time, at the rate of the latest window.
+    pub(super) fn in_time(&self) -> f64 {
+        let objective = self.bounds.objective_seconds().unwrap_or(f64::INFINITY);
+        IN_TIME * self.pace.rate() * objective * self.gather.window().mean_weight()
     }
 
     /// Goes down and listens.
     pub(super) fn cut(&mut self) -> Decision {
         self.pace.see(self.gather.window());
-        let mut to = self.centre * CUT;
+        let plainly = self.gather.window().good_share() < PLAINLY_LOST;
+        let mut to = self.centre * if plainly && self.rescue.cuts == 0 { DEEP } else { CUT };
         if self.rescue.cuts == 0 {
-            if let Some(objective) = self.bounds.objective_seconds() {
-                to = to.min(IN_TIME * self.pace.rate() * objective * self.gather.window().mean_weight());
-            }
+            to = to.min(self.in_time());
             self.rescue.before = self.centre;
             self.estimate.doubt(DOUBT);
+            self.estimate.no_more();
+        } else if self.phase != Phase::Lost {
+            // On the way back: the trouble begins lower than it was thought to.
+            self.rescue.before = self.centre * CUT;
         }
         self.rescue.cuts = self.rescue.cuts.saturating_add(1);
         self.rescue.alive = Window::default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::arrivals::{Arrivals, Class, Schedule, Stage, Trace};
 use super::super::rules::{not_negative, positive, share};
-use super::{Load, number, one_of, rate, some_time, text, trace};
+use super::{Load, number, one_of, rate, some_time, text, time, trace};
 use crate::ask::Weight;
 use crate::document::{Table, Value};
 use crate::file::priority;
@@ -100,6 +100,7 @@ fn class(table: &Table<'_>, default: Priority) -> Class {
         share: table.need("share", number(positive)).unwrap_or(1.0),
         size: table.read("size", number(positive)).unwrap_or(1.0),
         weight: table.read("weight", weight).unwrap_or_default(),
+        elsewhere: table.read("elsewhere", time),
     }
 }
 

@@ -7,8 +7,8 @@ use crate::document::{Table, Value};
 
 pub(super) fn read(table: &Table<'_>) -> Clients {
     let timeout = table.read("timeout", some_time);
-    let on_timeout =
-        table.read("on_timeout", one_of(&[("abandon", OnTimeout::Abandon), ("cancel", OnTimeout::Cancel)]));
+    let ends = [("abandon", OnTimeout::Abandon), ("cancel", OnTimeout::Cancel), ("fail", OnTimeout::Fail)];
+    let on_timeout = table.read("on_timeout", one_of(&ends));
     let retries = table.table("retries", retries);
     if table.value("timeout").is_none() {
         if let Some(value) = table.value("on_timeout") {

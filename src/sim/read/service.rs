@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::rules::{at_least, between, not_negative, positive};
-use super::super::service::{Change, Dependency, DependencyChange, Service};
+use super::super::service::{Change, Cliff, Dependency, DependencyChange, Service};
 use super::super::sizes::Sizes;
 use super::{moment, number, one_of, rate, some_time, time, whole};
 use crate::document::{Table, Value};
@@ -20,6 +20,10 @@ pub(super) fn read(table: &Table<'_>, end: Duration) -> Option<Service> {
     let mut service = match kind {
         Some(Kind::Shared) => Service {
             processors: table.read("processors", whole(some)),
+            cliff: table.table("cliff", |table| Cliff {
+                above: table.need("above", whole(some)).unwrap_or(1),
+                factor: table.need("factor", number(|factor| at_least(1.0, factor))).unwrap_or(1.0),
+            }),
             servers: table.read("servers", whole(some)),
             ..Service::shared(
                 table.need("lambda", rate(positive)).unwrap_or(1.0),

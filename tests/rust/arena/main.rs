@@ -1,98 +1,113 @@
-//! Controllers against the best fixed limit: the real gate in front of a simulated database that gets slower the
-//! more is inside.
+//! The arena: every controller in every scenario, against the best fixed limit.
 //!
-//! The short version runs with the tests. The long one prints the table of `docs/choosing.md`:
+//! The gate is the one that ships, and its controller works inside it; only who comes and what serves them is
+//! simulated. For each scenario a sweep finds the best fixed limit; then each controller starts at a third of it, at
+//! it, and at four times it, with the same requests as the fixed limit had. What is measured: good answers against
+//! the fixed limit's, when 0.95 of them was reached, how long permits were held, how many of the most important
+//! requests were answered, and the limit's path.
 //!
 //! ```sh
-//! cargo test --release --test arena -- --ignored --nocapture
+//! make arena                                   # all of it: writes target/arena.json and docs/arena.md
+//! make arena ARGS='--seeds 5-12'               # with other seeds: writes nothing
+//! make arena ARGS='--only bimodal'             # scenarios whose names have this: writes nothing
 //! ```
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // small numbers
-#![allow(clippy::float_cmp)] // a minimum is one of its arguments
+#![allow(clippy::cast_possible_wrap, clippy::float_cmp)]
 
-#[path = "../common/mod.rs"]
-mod common;
-mod database;
+mod chart;
+mod judge;
+mod page;
+mod parallel;
 mod play;
 mod scenario;
-mod table;
+mod score;
+#[cfg(test)]
+mod short;
+mod written;
 
-use play::{Played, play};
-use scenario::{Scenario, named};
-use table::bounds;
-use tidegate::controller::Kind;
+use std::path::Path;
+use std::process::ExitCode;
 
-/// The best fixed limit of most scenarios here, as the long version's sweep finds it.
-const BEST: u32 = 42;
+use judge::Check;
+use score::{Contest, Score};
 
-fn ratio(scenario: &Scenario, start: u32) -> f64 {
-    ratio_to(BEST, scenario, start, 1)
+/// The seeds of docs/arena.md.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+
+/// What the program was asked for.
+struct Asked {
+    seeds: Vec<u64>,
+    only: Option<String>,
 }
 
-fn ratio_to(best: u32, scenario: &Scenario, start: u32, seed: u64) -> f64 {
-    let goodput = play(scenario, &mut Kind::Goodput.start(bounds(scenario, start)), seed).good;
-    let fixed = play(scenario, &mut Kind::Fixed.start(bounds(scenario, best)), seed).good;
-    goodput as f64 / fixed as f64
-}
-
-#[test]
-#[ignore = "minutes long: prints the table"]
-fn long() {
-    table::print();
-}
-
-#[test]
-fn a_degrading_database_from_below_at_and_above() {
-    let scenario = named("steady-2x");
-    assert!(ratio(&scenario, BEST) > 0.97);
-    assert!(ratio(&scenario, BEST / 3) > 0.95);
-    assert!(ratio(&scenario, BEST * 4) > 0.95);
-}
-
-#[test]
-fn a_few_requests_that_are_fifty_times_the_rest() {
-    let scenario = named("bimodal-2x");
-    assert!(ratio(&scenario, BEST) > 0.95);
-    assert!(ratio(&scenario, BEST * 4) > 0.93);
-    // Where short windows flatter raised limits, a climb that begins well must not go on past the best.
-    for seed in 1..=8 {
-        assert!(ratio_to(BEST, &scenario, BEST / 3, seed) > 0.92, "seed {seed}");
+fn asked(mut arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked { seeds: SEEDS.collect(), only: None };
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        match name.as_str() {
+            "--only" => asked.only = Some(value),
+            "--seeds" => {
+                let ends =
+                    value.split_once('-').and_then(|(from, to)| from.parse().ok().zip(to.parse().ok()));
+                let Some((from, to)) = ends.filter(|(from, to)| from <= to) else {
+                    return Err(format!(
+                        "--seeds must be two whole numbers in order, as in 5-12, got {value}"
+                    ));
+                };
+                asked.seeds = (from..=to).collect();
+            }
+            _ => return Err(format!("must be --seeds or --only, got {name}")),
+        }
     }
+    Ok(asked)
 }
 
-#[test]
-fn cheap_requests_that_do_not_suffer_do_not_hide_those_that_do() {
-    assert!(ratio(&named("cached"), BEST) > 0.95);
+fn main() -> ExitCode {
+    let asked = match asked(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(error) => {
+            eprintln!("arena: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let (mut contests, mut checks) = (Vec::new(), Vec::new());
+    for place in scenario::all() {
+        if asked.only.as_ref().is_some_and(|text| !place.name.contains(text)) {
+            continue;
+        }
+        let contest = score::contest(place, &asked.seeds);
+        show(&contest);
+        let found = judge::checks(&contest);
+        for check in found.iter().filter(|check| !check.passed) {
+            println!("    failed: {}", check.sentence());
+        }
+        checks.extend(found);
+        contests.push(contest);
+    }
+    if asked.only.is_none() && asked.seeds == SEEDS.collect::<Vec<u64>>() {
+        if let Err(error) = written::all(Path::new(env!("CARGO_MANIFEST_DIR")), &contests, &checks) {
+            eprintln!("arena: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    let passed = checks.iter().filter(|check| check.passed).count();
+    let failed = checks.len() - passed;
+    println!("arena: {passed} passed, {failed} failed");
+    if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-#[test]
-fn over_an_edge_a_long_step_is_judged_by_what_it_did() {
-    assert!(ratio_to(30, &named("cliff"), 10, 1) > 0.82);
-}
-
-#[test]
-fn where_one_at_a_time_is_best_it_rests_between_experiments() {
-    assert!(ratio_to(1, &named("one"), 1, 1) > 0.945); // without rest, half the time is spent at two: 0.91
-}
-
-#[test]
-fn a_silence_in_the_middle_of_an_experiment_is_no_evidence() {
-    assert!(ratio(&named("idle-burst"), BEST) > 0.97);
-}
-
-#[test]
-fn during_an_outage_the_limit_never_rises_and_after_it_is_soon_back() {
-    let scenario = named("timeout-outage");
-    let Played { limits, .. } = play(&scenario, &mut Kind::Goodput.start(bounds(&scenario, BEST)), 1);
-    let at =
-        |time: f64| limits.iter().take_while(|(from, _)| *from <= time).last().expect("from the start").1;
-    let (start, end) = (scenario.stages[1].from, scenario.stages[2].from);
-    let onset = at(start);
-    let during: Vec<u32> =
-        limits.iter().filter(|(from, _)| (start..end).contains(from)).map(|(_, limit)| *limit).collect();
-    // The experiment that was under way may come to its next arm before the first request has timed out.
-    let falling = during.iter().skip_while(|limit| **limit >= onset);
-    assert!(falling.clone().is_sorted_by(|a, b| a >= b), "{during:?}");
-    assert!(at(end) * 2 <= onset, "{during:?}");
-    assert!(at(end + 60.0) * 3 >= onset * 2, "{} a minute later, {onset} before", at(end + 60.0));
+fn show(contest: &Contest) {
+    println!("{}: best fixed limit {}", contest.place.name, contest.reference.limit);
+    for score in &contest.scores {
+        let Score { kind, start, .. } = score;
+        let arrived = score.time_to_95.map_or("never".to_owned(), |time| format!("{time:.0} s"));
+        println!(
+            "    {:9} from {:10} {:.3} (worst {:.3}), at 0.95 after {arrived}",
+            kind.as_str(),
+            start.name(),
+            score.mean(),
+            score.worst()
+        );
+    }
 }

@@ -1,119 +1,232 @@
 //! What the controllers are put through.
+//!
+//! Nearly all of it happens at one database: 3 answers a second alone, slower in company by the universal
+//! scalability law, most with 42 inside: 45.4 a second. An answer is good within 3 s; whoever waits longer gives
+//! up, and the work goes on for nobody.
 
-use crate::common::Rng;
-use crate::database::Law;
+use std::time::Duration;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Sizes {
-    Lognormal,
-    /// 3 % are 49 times the rest.
-    Bimodal,
-    Exponential,
-    /// 70 % are answered from memory, without the database.
-    Cached,
+use tidegate::Priority;
+use tidegate::sim::{
+    Arrivals, Change, Class, Clients, Cliff, Dependency, DependencyChange, OnTimeout, Retries, Scenario,
+    Schedule, Service, Sizes, Trace,
+};
+
+/// A scenario without a gate, and what an answer is worth in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Match {
+    pub(crate) name: &'static str,
+    /// In a sentence.
+    pub(crate) about: &'static str,
+    pub(crate) scenario: Scenario,
+    /// Answers within this are good.
+    pub(crate) objective: Option<Duration>,
+    /// During this time nothing is answered.
+    pub(crate) outage: Option<(f64, f64)>,
+    /// Whether the bars hold here, or it is there to show what happens where their premises do not.
+    pub(crate) is_judged: bool,
 }
 
-impl Sizes {
-    /// With mean one; none for what does not need the database.
-    pub(crate) fn draw(self, rng: &mut Rng) -> Option<f64> {
-        if matches!(self, Self::Cached) && rng.uniform() < 0.7 {
-            return None;
-        }
-        Some(match self {
-            Self::Lognormal | Self::Cached => {
-                let variance = 1.25_f64.ln(); // coefficient of variation 0.5
-                (rng.normal() * variance.sqrt() - variance / 2.0).exp()
-            }
-            Self::Bimodal => (if rng.uniform() < 0.03 { 49.0 } else { 1.0 }) / 2.44,
-            Self::Exponential => rng.exponential(),
-        })
+const LAMBDA: f64 = 3.0;
+const SIGMA: f64 = 0.02;
+const KAPPA: f64 = 5.55e-4;
+/// The most it gives.
+const BEST: f64 = 45.4;
+/// In seconds.
+const OBJECTIVE: f64 = 3.0;
+const END: f64 = 2_100.0;
+/// What changes does so from here
+const FROM: f64 = 700.0;
+/// to here.
+const TO: f64 = 1_400.0;
+/// Slices of a run: of which goodput is compared, and over which the limit is drawn.
+pub(crate) const SLICES: u32 = 70;
+/// Looks at the limit in a slice.
+pub(crate) const POINTS: u32 = 30;
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+fn database() -> Service {
+    Service::shared(LAMBDA, SIGMA, KAPPA).sizes(Sizes::Lognormal { cv: 0.5 })
+}
+
+/// Loads, in multiples of the best, one after the other, as long as each other.
+fn loads(loads: &[f64]) -> Arrivals {
+    let length = seconds(END / loads.len() as f64);
+    Arrivals::stages(loads.iter().map(|load| (load * BEST, length)))
+}
+
+fn named(name: &'static str, about: &'static str, arrivals: Arrivals, service: Service) -> Match {
+    let mut scenario = Scenario::new(name, arrivals, service);
+    scenario.clients = Clients::patient_for(seconds(OBJECTIVE));
+    let made = Match { name, about, scenario, objective: None, outage: None, is_judged: true };
+    made.objective(OBJECTIVE)
+}
+
+impl Match {
+    fn objective(mut self, objective: f64) -> Self {
+        self.objective = Some(seconds(objective));
+        self.scenario.clients.timeout = self.objective;
+        let length = self.scenario.arrivals.length().as_secs_f64();
+        self.lasting(length)
+    }
+
+    fn lasting(mut self, end: f64) -> Self {
+        self.scenario.duration = seconds(end);
+        self.scenario.interval = self.scenario.duration / (SLICES * POINTS);
+        self
+    }
+
+    /// The database is another one in the middle.
+    fn between(mut self, changed: Change, back: Change) -> Self {
+        self.scenario.service.changes =
+            vec![Change { at: seconds(FROM), ..changed }, Change { at: seconds(TO), ..back }];
+        self
+    }
+
+    /// It is there to show what happens where premises do not hold.
+    fn shown(mut self) -> Self {
+        self.is_judged = false;
+        self
     }
 }
 
-/// What holds from some moment on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stage {
-    pub(crate) from: f64,
-    /// Arrivals a second.
-    pub(crate) arrivals: f64,
-    pub(crate) law: Law,
-    /// A slow dependency that every request waits for after the database, in seconds.
-    pub(crate) after: f64,
-    /// Nothing is answered: every request ends as an overload after so many seconds.
-    pub(crate) timeout: Option<f64>,
+pub(crate) fn all() -> Vec<Match> {
+    [steady(), changing(), others(), hard()].concat()
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Scenario {
-    pub(crate) name: &'static str,
-    pub(crate) sizes: Sizes,
-    pub(crate) stages: Vec<Stage>,
-    /// In seconds, as all times here.
-    pub(crate) end: f64,
-    pub(crate) objective: f64,
-    /// Fixed limits to compare with.
-    pub(crate) sweep: &'static [u32],
-}
-
-pub(crate) const LAW: Law = Law { rate: 3.0, sigma: 0.02, kappa: 5.55e-4, workers: 1e9, cliff: usize::MAX };
-/// The most it gives, at 42 inside.
-const BEST: f64 = 45.4;
-const SWEEP: &[u32] = &[10, 14, 20, 25, 30, 36, 42, 50, 60, 75, 100];
-
-fn stage(from: f64, load: f64) -> Stage {
-    Stage { from, arrivals: load * BEST, law: LAW, after: 0.0, timeout: None }
-}
-
-fn scenario(name: &'static str, stages: Vec<Stage>) -> Scenario {
-    Scenario { name, sizes: Sizes::Lognormal, stages, end: 2_100.0, objective: 3.0, sweep: SWEEP }
-}
-
-/// Something else between 700 and 1,400 seconds.
-fn between(name: &'static str, change: impl Fn(&mut Stage)) -> Scenario {
-    let mut middle = stage(700.0, 2.0);
-    change(&mut middle);
-    scenario(name, vec![stage(0.0, 2.0), middle, stage(1_400.0, 2.0)])
-}
-
-/// Steady traffic of twice the best, on a database of another law.
-fn on(name: &'static str, sweep: &'static [u32], law: Law) -> Scenario {
-    Scenario { sweep, ..scenario(name, vec![Stage { law, ..stage(0.0, 2.0) }]) }
-}
-
-pub(crate) fn named(name: &str) -> Scenario {
-    all().into_iter().find(|scenario| scenario.name == name).expect("a scenario of this name")
-}
-
-pub(crate) fn all() -> Vec<Scenario> {
-    let tiny = Stage { arrivals: 10_000.0, law: Law { rate: 40_000.0, ..LAW }, ..stage(0.0, 1.0) };
-    let slow =
-        Stage { arrivals: 2.0 * BEST / 60.0, law: Law { rate: LAW.rate / 60.0, ..LAW }, ..stage(0.0, 2.0) };
+fn steady() -> Vec<Match> {
+    let bimodal = Sizes::Bimodal { share: 0.03, factor: 49.0 };
     vec![
-        scenario("steady-2x", vec![stage(0.0, 2.0)]),
-        scenario("steady-5x", vec![stage(0.0, 5.0)]),
-        scenario("mild-1.25x", vec![stage(0.0, 1.25)]),
-        Scenario { sizes: Sizes::Bimodal, ..scenario("bimodal-2x", vec![stage(0.0, 2.0)]) },
-        between("capacity-quarter", |stage| stage.law.rate /= 4.0),
-        between("kappa-16x", |stage| stage.law.kappa *= 16.0),
-        scenario("idle-burst", vec![stage(0.0, 2.0), stage(700.0, 0.0), stage(1_400.0, 2.0)]),
-        between("light-half", |stage| stage.arrivals /= 4.0),
-        between("slow-dependency", |stage| stage.after = 2.0),
-        between("timeout-outage", |stage| stage.timeout = Some(5.0)),
-        Scenario {
-            end: 60.0,
-            objective: 0.01,
-            sizes: Sizes::Exponential,
-            sweep: &[1, 2, 3, 4, 6, 10],
-            ..scenario("tiny-service", vec![tiny])
-        },
-        Scenario { end: 8.0 * 3_600.0, objective: 180.0, ..scenario("slow-rate-prior", vec![slow]) },
-        // And some in which what it rests on does not hold.
-        Scenario { sizes: Sizes::Cached, ..scenario("cached", vec![stage(0.0, 6.0)]) },
-        Scenario { sizes: Sizes::Exponential, ..scenario("exponential", vec![stage(0.0, 2.0)]) },
-        Scenario { objective: 1e6, ..scenario("no-objective", vec![stage(0.0, 2.0)]) },
-        on("cliff", SWEEP, Law { cliff: 30, ..LAW }),
-        on("plateau", SWEEP, Law { workers: 20.0, sigma: 0.0, kappa: 0.0, ..LAW }),
-        on("three", &[1, 2, 3, 4, 5, 6], Law { kappa: 0.1, ..LAW }),
-        on("one", &[1, 2, 3], Law { sigma: 1.5, ..LAW }),
+        named("steady-2x", "twice as many as it can answer", loads(&[2.0]), database()),
+        named("steady-5x", "five times as many", loads(&[5.0]), database()),
+        named("mild-1.25x", "a quarter more than it can answer", loads(&[1.25]), database()),
+        named(
+            "bimodal-2x",
+            "twice as many, and 3 % of them are 49 times the work of the rest",
+            loads(&[2.0]),
+            database().sizes(bimodal),
+        ),
     ]
+}
+
+fn changing() -> Vec<Match> {
+    let lambda = |lambda| Change { lambda: Some(lambda), ..Change::default() };
+    let kappa = |kappa| Change { kappa: Some(kappa), ..Change::default() };
+    let twice = |name, about| named(name, about, loads(&[2.0]), database());
+    let mut slow = twice("slow-dependency", "in the middle third each waits 2 s more, elsewhere");
+    slow.scenario.dependency = Some(Dependency {
+        time: Duration::ZERO,
+        changes: vec![
+            DependencyChange { at: seconds(FROM), time: seconds(2.0) },
+            DependencyChange { at: seconds(TO), time: Duration::ZERO },
+        ],
+    });
+    let outage = twice("timeout-outage", "in the middle third nothing is answered: all run into the timeout");
+    let mut outage = outage.between(lambda(0.0), lambda(LAMBDA));
+    outage.outage = Some((FROM, TO));
+    outage.scenario.clients.on_timeout = OnTimeout::Fail;
+    vec![
+        twice("capacity-quarter", "in the middle third the database is a quarter as fast")
+            .between(lambda(LAMBDA / 4.0), lambda(LAMBDA)),
+        twice("kappa-16x", "in the middle third it suffers sixteen times as much from company")
+            .between(kappa(KAPPA * 16.0), kappa(KAPPA)),
+        named("idle-burst", "nobody comes in the middle third", loads(&[2.0, 0.0, 2.0]), database()),
+        named(
+            "light-half",
+            "half of what it can answer in the middle third",
+            loads(&[2.0, 0.5, 2.0]),
+            database(),
+        ),
+        slow,
+        outage,
+    ]
+}
+
+fn others() -> Vec<Match> {
+    let burst = |load: f64, length: f64| (load * BEST, seconds(length));
+    let bursts =
+        [burst(0.8, 650.0), burst(3.0, 100.0), burst(0.8, 600.0), burst(3.0, 100.0), burst(0.8, 650.0)];
+    let mut storm = named(
+        "retry-storm",
+        "a fifth less than it can answer, two bursts of three times as many, and all come again up to three times",
+        Arrivals::stages(bursts),
+        database(),
+    );
+    storm.scenario.clients.retries = Some(Retries {
+        most: 3,
+        after: seconds(1.0),
+        backoff: 2.0,
+        jitter: 0.5,
+        on_timeout: true,
+        on_shed: true,
+        until: None,
+    });
+    let tiny = named(
+        "tiny-service",
+        "10,000 a second of 25 microseconds each: a quarter of one is inside on average",
+        Arrivals::poisson(10_000.0, seconds(60.0)),
+        Service::shared(40_000.0, SIGMA, KAPPA),
+    );
+    let mut flood = named(
+        "two-priorities",
+        "a quarter of what it can answer is critical, and a flood of twice as many as it can answer is sheddable",
+        loads(&[2.25]),
+        database(),
+    );
+    let class = |priority, share| Class { priority, share, ..Class::default() };
+    flood.scenario.arrivals.mix = vec![class(Priority::Critical, 0.25), class(Priority::Sheddable, 2.0)];
+    let trace = named(
+        "trace-2x",
+        "real users of a chatbot, an hour again and again, so much faster that they are twice as many",
+        trace(),
+        database(),
+    );
+    let slow = named(
+        "slow-rate-prior",
+        "the article's database, 60 times as slow, with twice as many as it can answer: 91 a minute, eight hours",
+        Arrivals::poisson(2.0 * BEST / 60.0, seconds(8.0 * 3_600.0)),
+        Service { lambda: LAMBDA / 60.0, ..database() },
+    );
+    vec![storm, tiny.objective(0.01), flood.objective(20.0), trace.lasting(END), slow.objective(180.0)]
+}
+
+/// An hour of real arrivals, again and again, at twice the best.
+fn trace() -> Arrivals {
+    const TEXT: &str = include_str!("../../../python/tidegate/demo/data/azure-llm-conv-thinned.csv");
+    let times: Vec<f64> = TEXT.lines().skip(1).map(|line| line.parse().expect("a time")).collect();
+    let hour = times.last().expect("an hour") + 1.0;
+    let speed = 2.0 * BEST * hour / times.len() as f64;
+    let hours = (END * speed / hour).ceil() as u32;
+    let all: Vec<f64> =
+        (0..hours).flat_map(|n| times.iter().map(move |time| time + f64::from(n) * hour)).collect();
+    let mut arrivals = Arrivals::trace(&all);
+    arrivals.schedule = Schedule::Trace(Trace { times: all.into(), keep: 1.0, speed });
+    arrivals
+}
+
+/// What the rule of `goodput` rests on does not hold, or hardly.
+fn hard() -> Vec<Match> {
+    let mut cached = named("cached", "70 % are answered from a cache in 10 ms", loads(&[6.0]), database());
+    let memory = Class { share: 0.7, elsewhere: Some(seconds(0.01)), ..Class::default() };
+    cached.scenario.arrivals.mix = vec![memory, Class { share: 0.3, ..Class::default() }];
+    let mut blind = named("no-objective", "every answer is good, however late", loads(&[2.0]), database());
+    blind.objective = None;
+    blind.scenario.clients = Clients::default();
+    let on = |name, about, service: Service| named(name, about, loads(&[2.0]), service);
+    let cliff = Some(Cliff { above: 30, factor: 3.0 });
+    let flat = Service { sigma: 0.0, kappa: 0.0, processors: Some(20), ..database() };
+    [
+        cached,
+        on("exponential", "sizes vary more", database().sizes(Sizes::Exponential)),
+        blind,
+        on("cliff", "with more than 30 inside all are three times as slow", Service { cliff, ..database() }),
+        on("plateau", "20 processors that do not disturb each other", flat),
+        on("three", "three at a time are best", Service { kappa: 0.1, ..database() }),
+        on("one", "one at a time is best", Service { sigma: 1.5, ..database() }),
+    ]
+    .map(Match::shown)
+    .to_vec()
 }

@@ -100,7 +100,7 @@ fn the_gate_says_who_they_are() {
 }
 
 /// One line of a good scenario, made bad, and what is said about it.
-const FAULTS: [(&str, &str, &str); 42] = [
+const FAULTS: [(&str, &str, &str); 46] = [
     ("duration = \"3min\"", "duration = \"0s\"", "line 2: duration: must be a time above 0, got 0 s"),
     ("duration = \"3min\"", "duration = 3", "line 2: duration: must be a time such as"),
     (
@@ -196,6 +196,22 @@ const FAULTS: [(&str, &str, &str); 42] = [
     ("backoff = 2.0", "backoff = 0.5", "line 34: clients.retries.backoff: must be a number from 1"),
     ("jitter = 0.1", "until = 3", "line 34: clients.retries.until: must be"),
     ("kind = \"shared\"", "kind = \"shared\"\nprocessors = 0", "line 19: service.processors: must be"),
+    (
+        "kind = \"shared\"",
+        "kind = \"shared\"\ncliff = { above = 9 }",
+        "line 19: service.cliff: factor is missing",
+    ),
+    (
+        "kind = \"shared\"",
+        "kind = \"shared\"\ncliff = { above = 0, factor = 0.5 }",
+        "line 19: service.cliff.above: must be",
+    ),
+    (
+        "kind = \"shared\"",
+        "kind = \"shared\"\ncliff = { above = 9, factor = 0.5 }",
+        "line 19: service.cliff.factor: must be a number from 1",
+    ),
+    ("weight = 2", "elsewhere = 2", "line 14: arrivals.mix[1].elsewhere: must be"),
     ("jitter = 0.1", "jitter = 2", "line 34: clients.retries.jitter: must be a share from 0 to 1, got 2"),
     (
         "on = [\"timeout\", \"shed\"]",

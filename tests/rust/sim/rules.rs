@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tidegate::sim::{
-    Arrivals, Change, Clients, Dependency, DependencyChange, Retries, Scenario, Schedule, Service, Sizes,
-    Stage,
+    Arrivals, Change, Clients, Cliff, Dependency, DependencyChange, Retries, Scenario, Schedule, Service,
+    Sizes, Stage,
 };
 use tidegate::{Gate, Priority, Threshold, Thresholds};
 
@@ -42,13 +42,14 @@ fn trace(scenario: &mut Scenario, times: &[f64], keep: f64, speed: f64) {
 /// A number put in somewhere, and the key that is said to be wrong.
 type Number = (&'static str, fn(&mut Scenario, f64));
 
-const NUMBERS: [Number; 19] = [
+const NUMBERS: [Number; 20] = [
     ("service.lambda", |scenario, number| scenario.service.lambda = number),
     ("service.sigma", |scenario, number| scenario.service.sigma = number),
     ("service.kappa", |scenario, number| scenario.service.kappa = number),
     ("service.changes[1].lambda", |scenario, number| scenario.service.changes[0].lambda = Some(number)),
     ("service.changes[1].sigma", |scenario, number| scenario.service.changes[0].sigma = Some(number)),
     ("service.changes[1].kappa", |scenario, number| scenario.service.changes[0].kappa = Some(number)),
+    ("service.cliff.factor", |scenario, factor| scenario.service.cliff = Some(Cliff { above: 1, factor })),
     ("service.sizes.cv", |scenario, cv| scenario.service.sizes = Sizes::Lognormal { cv }),
     ("service.sizes.cv", |scenario, cv| scenario.service.sizes = Sizes::Hyperexponential { cv }),
     ("service.sizes.share", |scenario, share| scenario.service.sizes = Sizes::Bimodal { share, factor: 2.0 }),
@@ -85,8 +86,12 @@ type Put = fn(&mut Scenario);
 
 #[test]
 fn values_that_have_no_use() {
-    let others: [(&str, Put); 16] = [
+    let others: [(&str, Put); 18] = [
         ("service.processors", |scenario| scenario.service.processors = Some(0)),
+        ("service.cliff.above", |scenario| {
+            scenario.service.cliff = Some(Cliff { above: 0, factor: 2.0 });
+        }),
+        ("arrivals.mix[1].elsewhere", |scenario| scenario.arrivals.mix[0].elsewhere = Some(LONG)),
         ("clients.retries.until", |scenario| retries(scenario).until = Some(LONG)),
         ("duration", |scenario| scenario.duration = Duration::ZERO),
         ("duration", |scenario| scenario.duration = LONG),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tidegate::Gate;
 use tidegate::sim::{
-    Arrivals, Change, Class, Clients, Dependency, DependencyChange, OnTimeout, Report, Retries, Scenario,
-    Schedule, Service, Sizes, Trace,
+    Arrivals, Change, Class, Clients, Cliff, Dependency, DependencyChange, OnTimeout, Report, Retries,
+    Scenario, Schedule, Service, Sizes, Trace,
 };
 
 fn seconds(seconds: f64) -> Duration {
@@ -134,6 +134,47 @@ fn a_cancelled_request_makes_room() {
     let abandoned = scenario.run(1).unwrap();
     assert_eq!((abandoned.totals.admitted, abandoned.totals.shed()), (1, 1));
     assert_eq!(abandoned.gate.map(|gate| (gate.success, gate.overload)), Some((0, 1)));
+}
+
+#[test]
+fn failed_work_leaves_as_an_overload() {
+    let mut service = Service::servers(Some(1), seconds(10.0));
+    service.changes = vec![change(5.0, 1.0)];
+    let mut scenario = at(&[0.0, 5.5], service);
+    scenario.gate = Some(Gate::builder("db", 1));
+    scenario.clients = Clients::patient_for(seconds(5.0));
+    scenario.clients.on_timeout = OnTimeout::Fail;
+    let report = scenario.run(1).unwrap();
+    assert_eq!(answers(&report), [(6.0, 1.0)]);
+    assert_eq!((report.totals.late, report.totals.wasted, report.totals.cancelled), (1, 0, 1));
+    let gate = report.gate.unwrap();
+    assert_eq!((gate.success, gate.overload, gate.ignore, gate.in_flight), (1, 1, 0, 0));
+}
+
+#[test]
+fn beyond_a_cliff_all_are_slower() {
+    let mut service = Service::shared(0.5, 0.0, 0.0);
+    service.cliff = Some(Cliff { above: 2, factor: 3.0 });
+    assert_eq!(run(&at(&[0.0, 0.0], service.clone())), [(2.0, 2.0)]);
+    // A third of half a unit a second from 1 s on; done at 4 s are those who had half at 1 s, and the third
+    // has half a unit left then, at half a unit a second.
+    assert_eq!(run(&at(&[0.0, 0.0, 1.0], service)), [(4.0, 4.0), (5.0, 4.0)]);
+}
+
+#[test]
+fn who_is_answered_elsewhere_holds_a_permit_and_disturbs_nobody() {
+    let mut scenario = at(&[0.0, 0.0, 1.0], Service::servers(Some(1), seconds(4.0)));
+    scenario.arrivals.mix = vec![Class { elsewhere: Some(seconds(2.0)), ..Class::default() }];
+    scenario.gate = Some(Gate::builder("db", 2));
+    scenario.dependency = Some(Dependency { time: seconds(9.0), changes: Vec::new() });
+    let report = scenario.run(1).unwrap();
+    assert_eq!(answers(&report), [(2.0, 2.0)]);
+    assert_eq!((report.totals.good, report.totals.shed()), (2, 1));
+    // Cut off there, too.
+    scenario.clients = Clients::patient_for(seconds(1.5));
+    scenario.clients.on_timeout = OnTimeout::Cancel;
+    let report = scenario.run(1).unwrap();
+    assert_eq!((report.totals.cancelled, report.totals.good, report.in_flight.end), (2, 0, 0));
 }
 
 /// Wherever a request is when it is cancelled: before the service, in it, or waiting for the dependency.

@@ -23,6 +23,7 @@ fn busy(gate: Option<GateBuilder>, on_timeout: OnTimeout) -> Scenario {
             share: f64::from(n),
             size: 1.0 / f64::from(n),
             weight: Weight::new(5 - n).unwrap(),
+            elsewhere: (n == 3).then_some(Duration::from_millis(700)),
         })
         .collect();
     scenario.gate = gate;
@@ -51,7 +52,7 @@ fn gates() -> [Option<GateBuilder>; 3] {
 #[test]
 fn every_attempt_is_somewhere_at_every_boundary() {
     for gate in gates() {
-        for on_timeout in [OnTimeout::Abandon, OnTimeout::Cancel] {
+        for on_timeout in [OnTimeout::Abandon, OnTimeout::Cancel, OnTimeout::Fail] {
             let scenario = busy(gate.clone(), on_timeout);
             let report = scenario.run(7).unwrap();
             let mut sum = Tally::default();
@@ -67,7 +68,7 @@ fn every_attempt_is_somewhere_at_every_boundary() {
             assert_eq!(sum, report.totals);
             // Each of them happened, so that the sums say something.
             assert!(sum.good > 0 && sum.late > 0 && sum.retries() > 0);
-            assert_eq!(sum.cancelled > 0, on_timeout == OnTimeout::Cancel);
+            assert_eq!(sum.cancelled > 0, on_timeout != OnTimeout::Abandon);
             assert_eq!(sum.wasted > 0, on_timeout == OnTimeout::Abandon);
             let enforced = gate.as_ref().is_some_and(|gate| gate.clone().build().unwrap().enforce());
             assert_eq!(sum.shed() > 0, enforced);
@@ -79,7 +80,7 @@ fn every_attempt_is_somewhere_at_every_boundary() {
 #[test]
 fn the_gate_counts_the_same() {
     for gate in gates().into_iter().flatten() {
-        for on_timeout in [OnTimeout::Abandon, OnTimeout::Cancel] {
+        for on_timeout in [OnTimeout::Abandon, OnTimeout::Cancel, OnTimeout::Fail] {
             let report = busy(Some(gate.clone()), on_timeout).run(8).unwrap();
             let (counted, totals) = (report.gate.unwrap(), report.totals);
             assert_eq!(counted.admitted, totals.admitted);
@@ -88,8 +89,9 @@ fn the_gate_counts_the_same() {
             let released = counted.success + counted.overload + counted.ignore;
             if totals.would_shed == 0 {
                 assert_eq!(counted.success, totals.good);
-                assert_eq!(counted.overload, totals.wasted);
-                assert_eq!(counted.ignore, totals.cancelled);
+                let failed = if on_timeout == OnTimeout::Fail { totals.cancelled } else { 0 };
+                assert_eq!(counted.overload, totals.wasted + failed);
+                assert_eq!(counted.ignore, totals.cancelled - failed);
                 assert_eq!(u64::from(counted.in_flight), report.in_flight.end);
                 assert_eq!(u64::from(counted.high_water), report.in_flight.peak);
             } else {
