@@ -9,6 +9,7 @@ from typing import (
     ParamSpec,
     Protocol,
     Self,
+    SupportsFloat,
     SupportsIndex,
     TypeVar,
     final,
@@ -17,7 +18,16 @@ from typing import (
 )
 
 from tidegate._names import EventKind, Outcome, Priority, Reason
-from tidegate._types import EventKindLike, MappingOf, Match, OutcomeLike, Outcomes, PriorityLike, Thresholds
+from tidegate._types import (
+    ControllerName,
+    EventKindLike,
+    MappingOf,
+    Match,
+    OutcomeLike,
+    Outcomes,
+    PriorityLike,
+    Thresholds,
+)
 
 __all__ = [
     "Admission",
@@ -32,6 +42,7 @@ __all__ = [
     "LimitChange",
     "ManualClock",
     "Permit",
+    "Signal",
     "Stats",
     "Subscription",
     "Throttle",
@@ -57,8 +68,15 @@ class Gate:
     def __new__(
         cls,
         name: str,
-        limit: SupportsIndex,
+        limit: SupportsIndex | None = None,
         *,
+        controller: ControllerName | None = None,
+        objective: SupportsFloat | None = None,
+        min: SupportsIndex | None = None,  # noqa: A002
+        max: SupportsIndex | None = None,  # noqa: A002
+        prior: SupportsIndex | None = None,
+        ceiling: SupportsIndex | None = None,
+        signals: Iterable[Signal] | None = None,
         thresholds: Thresholds | None = None,
         rate: str | None = None,
         burst: SupportsIndex | None = None,
@@ -160,6 +178,25 @@ class Gate:
         events: EventKindLike | Iterable[EventKindLike] | None = None,
     ) -> Subscription: ...
     def stats(self) -> Stats: ...
+
+@final
+class Signal:
+    def __new__(
+        cls,
+        name: str,
+        *,
+        function: Callable[[], SupportsFloat | None] | None = None,
+        enter: SupportsFloat = 0.85,
+        leave: SupportsFloat = 0.7,
+        full: SupportsFloat = 1.0,
+        enter_for: SupportsFloat = 2.0,
+        leave_for: SupportsFloat = 10.0,
+        dwell: SupportsFloat = 5.0,
+        ramp: SupportsFloat = 20.0,
+        good_for: SupportsFloat = 1.0,
+    ) -> Self: ...
+    @property
+    def name(self) -> str: ...
 
 @final
 class Gates(Mapping[str, Gate]):

@@ -18,6 +18,9 @@ EventKindLike: TypeAlias = (
 )
 
 
+ControllerName: TypeAlias = Literal["fixed", "aimd", "gradient2", "vegas", "goodput"]
+
+
 class Reserve(TypedDict):
     """So much weight of the limit is kept for more important priorities."""
 

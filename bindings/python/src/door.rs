@@ -2,12 +2,13 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyWeakrefMethods, PyWeakrefReference};
-use tidegate::{Ask, Difference, DrainId, LimitChange, RetryAfter, Shed};
+use tidegate::{Ask, Difference, DrainId, LimitChange, Outcome, RetryAfter, Shed};
 
 use crate::event::{Event, Fields, Kind};
 use crate::hooks::Hooks;
 use crate::outcome::Outcomes;
 use crate::permit::Permit;
+use crate::signal::Signals;
 use crate::{arguments, context, shed};
 
 /// The native part of a gate, shared by the Python object, its permits and its sheds.
@@ -19,13 +20,14 @@ pub(crate) struct Door {
     pub(crate) core: tidegate::Gate,
     pub(crate) outcomes: Outcomes,
     pub(crate) hooks: Hooks,
+    signals: Signals,
     name: Py<PyString>,
 }
 
 impl Door {
-    pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> Self {
+    pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes, signals: Signals) -> Self {
         let name = PyString::new(py, core.name()).unbind();
-        Self { core, outcomes, hooks: Hooks::new(py), name }
+        Self { core, outcomes, hooks: Hooks::new(py), signals, name }
     }
 
     pub(crate) fn name(&self, py: Python<'_>) -> Py<PyString> {
@@ -41,7 +43,15 @@ impl Door {
     #[inline]
     pub(crate) fn take(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Result<Py<Permit>, Shed>> {
         let ask = Self::complete(slf.py(), ask)?;
-        match slf.get().core.take(ask) {
+        let taken = slf.get().core.take(ask);
+        if let Some(raised) = slf.get().signals.raised() {
+            match taken {
+                Ok(ticket) => slf.get().core.put(ticket, Outcome::Ignore),
+                Err(refused) => slf.get().tell_shed_besides(slf.py(), refused),
+            }
+            return Err(raised);
+        }
+        match taken {
             Err(refused) => {
                 if slf.get().hooks.want(Kind::Shed) {
                     slf.get().tell_shed(slf.py(), refused)?;
@@ -80,6 +90,14 @@ impl Door {
     #[cold]
     fn tell_shed(&self, py: Python<'_>, refused: Shed) -> PyResult<()> {
         self.tell(py, Kind::Shed, || Fields::shed(refused))
+    }
+
+    /// Where something else is on its way to the caller already.
+    #[cold]
+    fn tell_shed_besides(&self, py: Python<'_>, refused: Shed) {
+        if let Err(error) = self.tell_shed(py, refused) {
+            error.write_unraisable(py, None);
+        }
     }
 
     /// Closes the gate. Its hooks are told by the call that did it, and of the last that leaves.
@@ -144,7 +162,15 @@ impl Door {
     #[inline]
     pub(crate) fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
         let priority = context::priority(slf.py())?;
-        slf.get().core.enter(priority).map_err(|refused| Self::refuse(slf, refused))
+        let entered = slf.get().core.enter(priority);
+        if let Some(raised) = slf.get().signals.raised() {
+            match entered {
+                Ok(()) => drop(slf.get().core.exit(Outcome::Ignore)),
+                Err(refused) => slf.get().tell_shed_besides(slf.py(), refused),
+            }
+            return Err(raised);
+        }
+        entered.map_err(|refused| Self::refuse(slf, refused))
     }
 
     /// For sheds, which keep the door they were turned away from.
@@ -165,6 +191,7 @@ impl Door {
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         self.outcomes.traverse(&visit)?;
+        self.signals.traverse(&visit)?;
         self.hooks.traverse(&visit)
     }
 }

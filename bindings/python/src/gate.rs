@@ -13,6 +13,7 @@ use tidegate::DrainId;
 use crate::admission::Admission;
 use crate::arguments;
 use crate::clock::ManualClock;
+use crate::control::Limits;
 use crate::door::Door;
 use crate::event::{Fields, Kind};
 use crate::hooks::Subscription;
@@ -21,6 +22,7 @@ use crate::outcome::Outcomes;
 use crate::permit::Permit;
 use crate::prebound::{Bindings, Prebound};
 use crate::ready::Ready;
+use crate::signal::Signals;
 use crate::stats::{LimitChange, Stats, by_priority};
 
 /// How long a drain waits before it lets Python handle signals. A release wakes it at once.
@@ -30,7 +32,17 @@ pub(crate) const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 ///
 /// Args:
 ///     name: A label for messages and metrics, 1 to 255 bytes without control characters.
-///     limit: The most weight that may be in flight, 0 to 2**31 - 1. Per process.
+///     limit: The most weight that may be in flight, 0 to 2**31 - 1. Per process. With a controller, where it starts.
+///     controller: Who moves the limit: "goodput", "aimd", "gradient2", "vegas"; "fixed" moves nothing. None: only
+///         ``set_limit`` does.
+///     objective: In how many seconds an answer is good, for the controller and the signals "latency" and "errors";
+///         None: every success is good.
+///     min: The smallest limit of the controller, 1 unless given.
+///     max: The largest, 1000 unless given.
+///     prior: Where the controller starts; ``limit`` unless given, and without that halfway, in factors, between
+///         ``min`` and ``max``.
+///     ceiling: A limit that a capacity test has shown to hold: the controller stays under it.
+///     signals: What to look at beside the limit: an iterable of ``Signal``.
 ///     thresholds: Priority to fraction of the limit (0.9), or to ``{"reserve": weight}``.
 ///     rate: How much may be admitted a time, by weight: "150/min", of s, min and h; None for any.
 ///     burst: The most weight that the rate lets in at once, 1 to 2**31 - 1; by default what one second brings, rounded
@@ -60,8 +72,8 @@ impl Gate {
         &self.door.get().core
     }
 
-    pub(crate) fn from_core(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> PyResult<Self> {
-        let door = Bound::new(py, Door::new(py, core, outcomes))?;
+    pub(crate) fn from_core(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes, signals: Signals) -> PyResult<Self> {
+        let door = Bound::new(py, Door::new(py, core, outcomes, signals))?;
         Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
     }
 
@@ -74,16 +86,25 @@ impl Gate {
 impl Gate {
     #[new]
     #[pyo3(
-        signature = (name, limit, *, thresholds=None, rate=None, burst=None, default_priority=None,
+        signature = (name, limit=None, *, controller=None, objective=None, min=None, max=None, prior=None,
+                     ceiling=None, signals=None, thresholds=None, rate=None, burst=None, default_priority=None,
                      enforce=true, timing=false, outcomes=None, clock=None),
-        text_signature = "(name, limit, *, thresholds=None, rate=None, burst=None, \
+        text_signature = "(name, limit=None, *, controller=None, objective=None, min=None, max=None, \
+                          prior=None, ceiling=None, signals=None, thresholds=None, rate=None, burst=None, \
                           default_priority='critical', enforce=True, timing=False, outcomes=None, \
                           clock=None)"
     )]
     #[allow(clippy::too_many_arguments)] // keyword arguments of a Python constructor
     fn new(
         name: &Bound<'_, PyAny>,
-        limit: &Bound<'_, PyAny>,
+        limit: Option<&Bound<'_, PyAny>>,
+        controller: Option<&Bound<'_, PyAny>>,
+        objective: Option<&Bound<'_, PyAny>>,
+        min: Option<&Bound<'_, PyAny>>,
+        max: Option<&Bound<'_, PyAny>>,
+        prior: Option<&Bound<'_, PyAny>>,
+        ceiling: Option<&Bound<'_, PyAny>>,
+        signals: Option<&Bound<'_, PyAny>>,
         thresholds: Option<&Bound<'_, PyAny>>,
         rate: Option<&Bound<'_, PyAny>>,
         burst: Option<&Bound<'_, PyAny>>,
@@ -95,12 +116,19 @@ impl Gate {
     ) -> PyResult<Self> {
         let py = name.py();
         let label = arguments::name(name)?;
-        let mut builder = tidegate::Gate::builder(&label, arguments::limit(limit)?)
+        let (limit, controller) = Limits { limit, controller, min, max, prior, ceiling }.read(py)?;
+        let (signals, measured) = Signals::new(signals)?;
+        let mut builder = tidegate::Gate::builder(&label, limit)
+            .objective(arguments::objective(objective)?)
+            .signals(measured)
             .thresholds(arguments::thresholds(thresholds)?)
             .rate(arguments::rate(rate, burst)?)
             .enforce(enforce)
             .timing(timing)
             .bare_entries(true);
+        if let Some((kind, bounds)) = controller {
+            builder = builder.controller(kind, bounds);
+        }
         if let Some(priority) = default_priority {
             builder = builder.default_priority(arguments::priority(priority)?);
         }
@@ -116,7 +144,7 @@ impl Gate {
         if published && !core.is_published() {
             warn_unpublished(py, core.name())?;
         }
-        Self::from_core(py, core, Outcomes::new(outcomes)?)
+        Self::from_core(py, core, Outcomes::new(outcomes)?, signals)
     }
 
     /// The label given at construction.

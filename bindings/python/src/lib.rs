@@ -11,6 +11,7 @@ mod change;
 mod classifier;
 mod clock;
 mod context;
+mod control;
 mod door;
 mod event;
 mod gate;
@@ -25,6 +26,7 @@ mod prebound;
 mod published;
 mod ready;
 mod shed;
+mod signal;
 mod simulate;
 mod stats;
 mod throttle;
@@ -58,6 +60,8 @@ mod _native {
     use super::permit::Permit;
     #[pymodule_export]
     use super::published::{GateSum, sums_here, sums_in};
+    #[pymodule_export]
+    use super::signal::Signal;
     #[pymodule_export]
     use super::simulate::{oracle_degrading, oracle_erlang_b, oracle_thresholds, simulate};
     #[pymodule_export]

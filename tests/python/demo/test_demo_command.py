@@ -27,7 +27,7 @@ from tidegate.cli import main
         ["demo", "--limit", "0"],
         ["demo", "--limit", "1.5"],
         ["demo", "--json", "/nowhere/file"],
-        ["demo", "--limit", "auto"],
+        ["demo", "--limit", "auto", "--backend", "there"],
         ["demo", "--database", "none"],
         ["demo", "--database", "sqlite", "--dsn", "postgresql://somewhere"],
         ["demo", "--html", "/nowhere/file"],
