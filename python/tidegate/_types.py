@@ -14,7 +14,8 @@ OutcomeLike: TypeAlias = Outcome | Literal["success", "overload", "ignore"]
 
 
 EventKindLike: TypeAlias = (
-    EventKind | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "released"]
+    EventKind
+    | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "pressure", "released"]
 )
 
 

@@ -9,6 +9,7 @@ use crate::hooks::Hooks;
 use crate::outcome::Outcomes;
 use crate::permit::Permit;
 use crate::signal::Signals;
+use crate::told::Told;
 use crate::{arguments, context, shed};
 
 /// The native part of a gate, shared by the Python object, its permits and its sheds.
@@ -21,13 +22,14 @@ pub(crate) struct Door {
     pub(crate) outcomes: Outcomes,
     pub(crate) hooks: Hooks,
     signals: Signals,
+    told: Told,
     name: Py<PyString>,
 }
 
 impl Door {
     pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes, signals: Signals) -> Self {
         let name = PyString::new(py, core.name()).unbind();
-        Self { core, outcomes, hooks: Hooks::new(py), signals, name }
+        Self { core, outcomes, hooks: Hooks::new(py), signals, told: Told::new(), name }
     }
 
     pub(crate) fn name(&self, py: Python<'_>) -> Py<PyString> {
@@ -44,7 +46,7 @@ impl Door {
     pub(crate) fn take(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Result<Py<Permit>, Shed>> {
         let ask = Self::complete(slf.py(), ask)?;
         let taken = slf.get().core.take(ask);
-        if let Some(raised) = slf.get().signals.raised() {
+        if let Err(raised) = slf.get().besides(slf.py()) {
             match taken {
                 Ok(ticket) => slf.get().core.put(ticket, Outcome::Ignore),
                 Err(refused) => slf.get().tell_shed_besides(slf.py(), refused),
@@ -90,6 +92,48 @@ impl Door {
     #[cold]
     fn tell_shed(&self, py: Python<'_>, refused: Shed) -> PyResult<()> {
         self.tell(py, Kind::Shed, || Fields::shed(refused))
+    }
+
+    /// What happened besides in the call of the core that the door is in: something that a signal's function
+    /// raised, or moves and transitions that its hooks want to hear of. An error is the caller's.
+    #[inline]
+    pub(crate) fn besides(&self, py: Python<'_>) -> PyResult<()> {
+        self.signals.raised().map_or(Ok(()), Err)?;
+        if self.has_news() { self.tell_news(py) } else { Ok(()) }
+    }
+
+    /// Whether there is something to tell that no call of the caller's did.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        (self.hooks.want(Kind::Limit) && self.told.here().moves.is_behind(self.core.controller_moves()))
+            || (self.hooks.want(Kind::Pressure) && self.told.here().transitions.is_behind(self.core.pressure_transitions()))
+    }
+
+    /// Tells what the controller did, and the signals. Of several threads, one tells each.
+    #[cold]
+    pub(crate) fn tell_news(&self, py: Python<'_>) -> PyResult<()> {
+        let mut told = Ok(());
+        if let Some((before, count)) = self.told.here().moves.claim(self.core.controller_moves()) {
+            for change in self.core.controller_moves_after(before).into_iter().take(count) {
+                told = told.and(self.tell(py, Kind::Limit, || Fields::limit(change)));
+            }
+        }
+        if let Some((before, count)) = self.told.here().transitions.claim(self.core.pressure_transitions()) {
+            for transition in self.core.pressure_transitions_after(before).into_iter().take(count) {
+                told = told.and(self.tell(py, Kind::Pressure, || Fields::pressure(transition)));
+            }
+        }
+        told
+    }
+
+    /// Whoever subscribes now is not told of what was before, unless others were to be.
+    pub(crate) fn forget_news(&self) {
+        if !self.hooks.want(Kind::Limit) {
+            self.told.here().moves.claim(self.core.controller_moves());
+        }
+        if !self.hooks.want(Kind::Pressure) {
+            self.told.here().transitions.claim(self.core.pressure_transitions());
+        }
     }
 
     /// Where something else is on its way to the caller already.
@@ -163,7 +207,7 @@ impl Door {
     pub(crate) fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
         let priority = context::priority(slf.py())?;
         let entered = slf.get().core.enter(priority);
-        if let Some(raised) = slf.get().signals.raised() {
+        if let Err(raised) = slf.get().besides(slf.py()) {
             match entered {
                 Ok(()) => drop(slf.get().core.exit(Outcome::Ignore)),
                 Err(refused) => slf.get().tell_shed_besides(slf.py(), refused),

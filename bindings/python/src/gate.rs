@@ -22,6 +22,7 @@ use crate::outcome::Outcomes;
 use crate::permit::Permit;
 use crate::prebound::{Bindings, Prebound};
 use crate::ready::Ready;
+use crate::reports::{ControllerReport, Pressure};
 use crate::signal::Signals;
 use crate::stats::{LimitChange, Stats, by_priority};
 
@@ -208,6 +209,52 @@ impl Gate {
         self.core().limit_history().into_iter().map(LimitChange::from).collect()
     }
 
+    /// What the controller is at; None without one.
+    #[getter]
+    fn controller(&self, py: Python<'_>) -> PyResult<Option<ControllerReport>> {
+        let report = self.core().controller();
+        report.map(|report| ControllerReport::new(py, &report, self.core().now_ns())).transpose()
+    }
+
+    /// In how many seconds an answer is good; None: every success is.
+    #[getter]
+    fn objective(&self) -> Option<f64> {
+        self.core().objective().map(|objective| objective.as_secs_f64())
+    }
+
+    /// What the signals say, and what comes of it; None without signals. If it is time for a look, this looks, as
+    /// a request would.
+    #[getter]
+    fn pressure(&self, py: Python<'_>) -> PyResult<Option<Pressure>> {
+        let pressure = self.core().pressure();
+        self.door.get().besides(py)?;
+        Ok(pressure.map(Pressure::from))
+    }
+
+    /// Pushes a value from 0 to 1 into the signal of this name. It is good for ``good_for`` seconds; then the
+    /// signal is unknown until the next one. Who asks for a permit next has it looked at.
+    ///
+    /// Raises:
+    ///     ConfigError: The gate has no such signal, or that is measured; or a value breaks its rule.
+    ///     TypeError: A value has the wrong type.
+    #[pyo3(
+        signature = (name, value, *, good_for=None),
+        text_signature = "($self, name, value, *, good_for=5.0)"
+    )]
+    fn signal(
+        &self,
+        name: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        good_for: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        const GOOD_FOR: Duration = Duration::from_secs(5);
+        let label = arguments::name(name)?;
+        let value = arguments::number("value", value)?;
+        let good_for = good_for.map_or(Ok(GOOD_FOR), |given| arguments::seconds("good_for", given))?;
+        let pushed = self.core().signal(&label, value, good_for);
+        pushed.map_err(|error| config_error(name.py(), &error))
+    }
+
     #[classattr]
     fn __enter__() -> Prebound {
         Prebound::ENTER
@@ -274,7 +321,7 @@ impl Gate {
     }
 
     /// Sets the limit. Once this has returned nothing is admitted above it; permits that are out stay
-    /// valid. ``cause`` is kept in ``limit_history``.
+    /// valid. ``cause`` is kept in ``limit_history``. A controller forgets what it knew and starts anew from there.
     #[pyo3(signature = (n, *, cause=None))]
     fn set_limit(&self, n: &Bound<'_, PyAny>, cause: Option<&str>) -> PyResult<()> {
         let limit = arguments::limit(n)?;
@@ -397,7 +444,8 @@ impl Gate {
     ///
     /// Args:
     ///     hook: Called with an Event.
-    ///     events: The kinds of events, or one; None for all but "released", which costs every permit.
+    ///     events: The kinds of events, or one; None for all but "released", which costs every permit. What a
+    ///         controller or a signal did is told by the call that noticed it.
     ///
     /// Raises:
     ///     ConfigError: There is no such kind of event, or none was named.

@@ -25,11 +25,13 @@ mod permit;
 mod prebound;
 mod published;
 mod ready;
+mod reports;
 mod shed;
 mod signal;
 mod simulate;
 mod stats;
 mod throttle;
+mod told;
 
 /// The native module behind `tidegate`. Use `tidegate`.
 #[pyo3::pymodule]
@@ -60,6 +62,8 @@ mod _native {
     use super::permit::Permit;
     #[pymodule_export]
     use super::published::{GateSum, sums_here, sums_in};
+    #[pymodule_export]
+    use super::reports::{ControllerReport, Pressure, SignalReport, Transition, Window};
     #[pymodule_export]
     use super::signal::Signal;
     #[pymodule_export]

@@ -26,18 +26,27 @@ struct Exit {
 
 impl Exit {
     #[inline]
-    fn leave(&self, exception: &Bound<'_, PyAny>) {
+    fn leave(&self, exception: &Bound<'_, PyAny>) -> PyResult<()> {
         if self.process == Process::current() {
             let door = self.door.get();
             door.core.exit(door.outcomes.of(exception));
+            if door.has_news() {
+                door.tell_news(exception.py())?;
+            }
         }
+        Ok(())
     }
 }
 
 #[pymethods]
 impl Exit {
-    fn exit(&self, _class: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>, _traceback: &Bound<'_, PyAny>) {
-        self.leave(exception);
+    fn exit(
+        &self,
+        _class: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.leave(exception)
     }
 
     fn aexit(
@@ -47,7 +56,7 @@ impl Exit {
         exception: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Py<Ready>> {
-        self.leave(exception);
+        self.leave(exception)?;
         Ready::done(py)
     }
 

@@ -17,40 +17,28 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyWeakrefMethods, PyWeakrefReference};
 use tidegate::detector::Rule;
-use tidegate::signal::{Cpu, Memory, Resource, Signal as CoreSignal, Stalls};
+use tidegate::signal::{Kind, Signal as CoreSignal};
+use tidegate::{ConfigError, MAX_NAME_BYTES};
 
 use crate::arguments;
 use crate::names::{config_error, config_error_text};
 
-/// What is measured where.
+/// Where readings come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    Cpu,
-    Memory,
-    Stalls(Resource),
+    Measured(Kind),
     Pushed,
     Function,
 }
 
-impl Source {
-    const MEASURED: [(&str, Self); 5] = [
-        ("cpu", Self::Cpu),
-        ("memory", Self::Memory),
-        ("psi-cpu", Self::Stalls(Resource::Cpu)),
-        ("psi-memory", Self::Stalls(Resource::Memory)),
-        ("psi-io", Self::Stalls(Resource::Io)),
-    ];
+/// The kind that is measured under a name, if any: "pushed" is a name like any other.
+fn measured(name: &str) -> Option<Kind> {
+    name.parse().ok().filter(|kind| *kind != Kind::Pushed)
+}
 
-    /// What is measured under this name, if anything.
-    fn measured(name: &str) -> Option<Self> {
-        Self::MEASURED.iter().find(|(known, _)| *known == name).map(|&(_, source)| source)
-    }
-
-    /// The name of a measured signal that this one was perhaps meant to be.
-    fn meant(name: &str) -> Option<&'static str> {
-        let plain = name.to_lowercase().replace('_', "-");
-        Self::MEASURED.iter().map(|&(known, _)| known).find(|&known| known == plain && known != name)
-    }
+/// A kind that is measured, for which a name of somebody's own was perhaps meant.
+fn meant(name: &str) -> Option<Kind> {
+    measured(&name.to_lowercase().replace('_', "-")).filter(|kind| kind.name() != name)
 }
 
 /// A pressure from 0 to 1 that a gate looks at, and from when on it is too much: ``Gate(signals=[Signal("cpu")])``.
@@ -60,9 +48,10 @@ impl Source {
 ///         name of yours, for a function or for values that ``Gate.signal`` pushes in.
 ///     function: Called without arguments when its last answer is too old: a number from 0 to 1, or None where it
 ///         does not know. It runs in a request, so it must not wait long.
-///     enter: At or above this it is overload, once that has held for ``enter_for`` seconds.
-///     leave: At or below this it is not any more, once that has held for ``leave_for`` seconds.
-///     full: Where as much is shed as can be.
+///     enter: At or above this it is overload, once that has held for ``enter_for`` seconds; 0.85, of "errors" 0.1.
+///     leave: At or below this it is not any more, once that has held for ``leave_for`` seconds; 0.7, of "errors"
+///         0.05.
+///     full: Where as much is shed as can be; 1.0, of "errors" 0.5.
 ///     enter_for: In seconds.
 ///     leave_for: In seconds.
 ///     dwell: The least time between two changes, in seconds.
@@ -89,8 +78,8 @@ impl Signal {
     #[pyo3(
         signature = (name, *, function=None, enter=None, leave=None, full=None, enter_for=None, leave_for=None,
                      dwell=None, ramp=None, good_for=None),
-        text_signature = "(name, *, function=None, enter=0.85, leave=0.7, full=1.0, enter_for=2.0, leave_for=10.0, \
-                          dwell=5.0, ramp=20.0, good_for=1.0)"
+        text_signature = "(name, *, function=None, enter=None, leave=None, full=None, enter_for=2.0, \
+                          leave_for=10.0, dwell=5.0, ramp=20.0, good_for=1.0)"
     )]
     #[allow(clippy::too_many_arguments)] // keyword arguments of a Python constructor
     fn new(
@@ -107,15 +96,17 @@ impl Signal {
     ) -> PyResult<Self> {
         let py = name.py();
         let name = arguments::name(name)?;
-        let measured = Source::measured(&name);
-        if let Some(meant) = Source::meant(&name) {
-            return Err(config_error_text(
-                py,
-                &format!("a signal of yours needs a name that is not so close to {meant:?}, got {name:?}"),
-            ));
+        if !(1..=MAX_NAME_BYTES).contains(&name.len()) || name.chars().any(char::is_control) {
+            return Err(config_error(py, &ConfigError::Name { got: name }));
+        }
+        let measured = measured(&name);
+        if let Some(meant) = meant(&name) {
+            let meant = meant.name();
+            let text = format!("a signal of yours needs a name that is not so close to {meant:?}, got {name:?}");
+            return Err(config_error_text(py, &text));
         }
         let source = match (function, measured) {
-            (None, measured) => measured.unwrap_or(Source::Pushed),
+            (None, measured) => measured.map_or(Source::Pushed, Source::Measured),
             (Some(_), Some(_)) => {
                 let text = format!("the signal {name:?} is measured here: a function needs another name");
                 return Err(config_error_text(py, &text));
@@ -134,8 +125,10 @@ impl Signal {
         let seconds = |what, given: Option<&Bound<'_, PyAny>>, default: Duration| {
             given.map_or(Ok(default), |given| arguments::seconds(what, given))
         };
-        let (enter, leave) = (number("enter", enter, 0.85)?, number("leave", leave, 0.70)?);
-        let rule = Rule::new(enter, leave, number("full", full, 1.0)?)
+        let usual = measured.map_or_else(Rule::default, Kind::rule);
+        let enter = number("enter", enter, usual.enter())?;
+        let leave = number("leave", leave, usual.leave())?;
+        let rule = Rule::new(enter, leave, number("full", full, usual.full())?)
             .map_err(|error| config_error(py, &error))?
             .holding(
                 seconds("enter_for", enter_for, Duration::from_secs(2))?,
@@ -163,7 +156,7 @@ impl Signal {
         let source = match self.source {
             Source::Pushed => "pushed in",
             Source::Function => "by a function",
-            _ => "measured",
+            Source::Measured(_) => "measured",
         };
         format!("<Signal {:?}: {source}>", self.name)
     }
@@ -183,9 +176,7 @@ impl Signal {
         let this = slf.get();
         let name = this.name.as_str();
         let signal = match this.source {
-            Source::Cpu => CoreSignal::new(name, Cpu::new),
-            Source::Memory => CoreSignal::new(name, Memory::new),
-            Source::Stalls(resource) => CoreSignal::new(name, move || Stalls::new(resource)),
+            Source::Measured(kind) => CoreSignal::of(kind),
             Source::Pushed => CoreSignal::pushed(name),
             Source::Function => {
                 let object = PyWeakrefReference::new(slf)?.unbind();
@@ -269,11 +260,6 @@ impl Signals {
         for item in given.try_iter().map_err(|_| arguments::wrong_type("signals", rule, given))? {
             let item = item?;
             let signal = item.cast::<Signal>().map_err(|_| arguments::wrong_type("signals", rule, given))?;
-            let name = signal.get().name.as_str();
-            if signals.objects.iter().any(|other| other.get().name == name) {
-                let text = format!("each signal of a gate has a name of its own, got {name:?} twice");
-                return Err(config_error_text(given.py(), &text));
-            }
             core.push(Signal::core(signal)?);
             signals.functions |= signal.get().source == Source::Function;
             signals.objects.push(signal.clone().unbind());

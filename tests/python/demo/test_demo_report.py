@@ -196,7 +196,7 @@ def test_a_limit_that_finds_itself_is_held_to_the_given_one() -> None:
         (replace(AUTO, goodput_ratio=0.949), "the given one's good answers, in turns (needed: 0.95 or"),
         (
             replace(AUTO, essential=Essential(400, 395)),
-            "98.8 % of the essential requests were answered there (needed",
+            "98.8 % of the essential requests were answered there (",
         ),
         (
             replace(AUTO, essential=Essential(0, 0)),
