@@ -3,7 +3,7 @@
 //!
 //! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
 //!   high-water mark, count. Where timing is on the clock is read before the swap.
-//! - Where there is a rate: see `rated`.
+//! - Where there is a rate: see `rated`. Where signals are watched: see `watched`.
 //! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
 //! - Release: count, then subtract, so a permit that is seen gone has been counted. Where bare entries are to
 //!   be expected: subtract what is there, then count what was found.
@@ -25,6 +25,7 @@ use crate::error::ConfigError;
 use crate::fork;
 use crate::histogram;
 use crate::memory::Memory;
+use crate::monitor::Monitor;
 use crate::outcome::Outcome;
 use crate::permit::Ticket;
 use crate::priority::Priority;
@@ -58,11 +59,13 @@ pub(crate) struct Cold {
     pub(crate) control: Mutex<Control>,
     pub(crate) retry: Mutex<RetryWindow>,
     pub(crate) drain: Drain,
+    pub(crate) monitor: Monitor,
 }
 
 impl Cold {
     fn new(control: Control, now_ns: u64) -> Self {
         Self {
+            monitor: Monitor::of(control.signals.clone()),
             control: Mutex::new(control),
             retry: Mutex::new(RetryWindow::new(now_ns)),
             drain: Drain::default(),
@@ -100,6 +103,9 @@ impl Inner {
             state.rate.start(Settings::of(rate));
             state.config.raise(Flags::RATED_ON);
         }
+        if !control.signals.is_empty() {
+            state.config.raise(Flags::WATCHED_ON);
+        }
         control.store_thresholds(&state.config);
         state.config.store_default_priority(control.default_priority);
         Ok(Self {
@@ -131,22 +137,23 @@ impl Inner {
             self.state.config.raise(Flags::BARE);
         }
         let since_ns = self.now_if_timing();
-        let over = match self.decide(priority, weight) {
+        let (over, since_ns) = match self.decide(priority, weight) {
             Ok(_) => {
                 self.count_admitted(priority, fallback, weight, since_ns);
-                false
+                (false, since_ns)
             }
             Err(shed) if !self.has_another_way(shed.reason) => {
                 self.count(Counter::Shed(priority, shed.reason));
                 return Err(shed);
             }
             Err(_) => {
+                let mut since_ns = since_ns;
                 let Answer { refused, over, in_flight, limit } =
-                    self.admit_otherwise(priority, fallback, weight, entry, since_ns);
+                    self.admit_otherwise(priority, fallback, weight, entry, &mut since_ns);
                 if let Some(reason) = refused {
                     return Err(Shed { reason, priority, weight, in_flight, limit });
                 }
-                over
+                (over, since_ns)
             }
         };
         Ok(Ticket::new(Taken::of(weight), priority, over, fork::epoch(), since_ns))
@@ -205,7 +212,7 @@ impl Inner {
         }
     }
 
-    /// By the rate, and by dry run.
+    /// By the pressure, by the rate, and by dry run.
     #[inline(never)]
     fn admit_otherwise(
         &self,
@@ -213,10 +220,10 @@ impl Inner {
         fallback: Fallback,
         weight: u32,
         entry: Entry,
-        since_ns: u64,
+        since_ns: &mut u64,
     ) -> Answer {
-        let Err(shed) = self.decide_rated(priority, fallback, weight, since_ns) else {
-            self.count_admitted(priority, fallback, weight, since_ns);
+        let Err(shed) = self.decide_watched(priority, fallback, weight, since_ns) else {
+            self.count_admitted(priority, fallback, weight, *since_ns);
             return Answer { refused: None, over: false, in_flight: 0, limit: 0 };
         };
         let mut reason = shed.reason;
@@ -499,7 +506,8 @@ impl Inner {
     }
 
     /// In the child: an empty gate with the configuration that it had at the fork.
-    pub(crate) fn start_anew(&self, control: Control) {
+    pub(crate) fn start_anew(&self, mut control: Control) {
+        control.signals = control.signals.renewed();
         self.state.leave_to_parent();
         control.store_thresholds(&self.state.config);
         self.state.config.store_default_priority(control.default_priority);

@@ -1,8 +1,10 @@
 //! The configuration that setters change, behind a lock that no admission takes.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::error::{ConfigError, MAX_LIMIT};
+use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
 use crate::state::{Config, Flags};
@@ -31,6 +33,8 @@ pub(crate) struct Control {
     pub(crate) thresholds: Thresholds,
     pub(crate) default_priority: Priority,
     pub(crate) rate: Option<Rate>,
+    pub(crate) objective: Option<Duration>,
+    pub(crate) signals: Watchlist,
     pub(crate) history: VecDeque<LimitChange>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
     /// the time the child could read it.
@@ -45,12 +49,22 @@ impl Control {
     ) -> Result<Self, ConfigError> {
         let limit = limit_from(limit)?;
         thresholds.validate(limit)?;
-        Ok(Self { limit, thresholds, default_priority, rate: None, history: VecDeque::new(), at_fork: None })
+        Ok(Self {
+            limit,
+            thresholds,
+            default_priority,
+            rate: None,
+            objective: None,
+            signals: Watchlist::unchecked([]),
+            history: VecDeque::new(),
+            at_fork: None,
+        })
     }
 
-    /// Stores what admissions rest on. A rate closes the short way in.
+    /// Stores what admissions rest on. A rate closes the short way in, and signals do.
     pub(crate) fn store_thresholds(&self, config: &Config) {
-        config.store_thresholds(self.thresholds.at(self.limit), self.rate.is_none());
+        let short_way = self.rate.is_none() && self.signals.is_empty();
+        config.store_thresholds(self.thresholds.at(self.limit), short_way);
     }
 
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {

@@ -66,6 +66,13 @@ impl Pressure {
     pub fn shares(&self) -> Shares {
         Shares::at(self.level)
     }
+
+    /// Of several levels the worst counts.
+    fn include(&mut self, index: usize, level: f64) {
+        if level > self.level {
+            *self = Self { level, worst: Some(index) };
+        }
+    }
 }
 
 /// A signal as the detector sees it.
@@ -91,8 +98,24 @@ pub struct Watched {
 pub struct Detector {
     watched: Vec<Watched>,
     looked_ns: Option<u64>,
-    history: VecDeque<Transition>,
-    transitions: u64,
+    history: History,
+}
+
+/// The latest transitions, numbered.
+#[derive(Clone, Debug, Default)]
+struct History {
+    last: VecDeque<Transition>,
+    count: u64,
+}
+
+impl History {
+    fn push(&mut self, transition: Transition) {
+        self.count += 1;
+        if self.last.len() == HISTORY {
+            self.last.pop_front();
+        }
+        self.last.push_back(Transition { number: self.count, ..transition });
+    }
 }
 
 impl Detector {
@@ -100,7 +123,7 @@ impl Detector {
     #[must_use]
     pub fn new(signals: impl IntoIterator<Item = (Arc<str>, Rule)>) -> Self {
         let watched = signals.into_iter().map(|(name, rule)| Watched::new(name, rule)).collect();
-        Self { watched, looked_ns: None, history: VecDeque::new(), transitions: 0 }
+        Self { watched, looked_ns: None, history: History::default() }
     }
 
     /// Judges what the signals say now. A reading that is missing is unknown.
@@ -110,18 +133,43 @@ impl Detector {
         let now_ns = if matches!(since, Since::ClockWentBack) { now_ns } else { now_ns.max(before_ns) };
         self.looked_ns = Some(now_ns);
         let readings = readings.iter().copied().chain(std::iter::repeat(Reading::UNKNOWN));
-        let mut pressure = Pressure::default();
-        for (index, (watched, reading)) in self.watched.iter_mut().zip(readings).enumerate() {
+        for (watched, reading) in self.watched.iter_mut().zip(readings) {
             if let Some(transition) = watched.look(now_ns, since, reading) {
-                self.transitions += 1;
-                if self.history.len() == HISTORY {
-                    self.history.pop_front();
-                }
-                self.history.push_back(Transition { number: self.transitions, ..transition });
+                self.history.push(transition);
             }
-            if watched.level > pressure.level {
-                pressure = Pressure { level: watched.level, worst: Some(index) };
-            }
+        }
+        self.pressure()
+    }
+
+    /// Watches other signals from now on: each with the place that it had, if it is one of those before. Such a one
+    /// stays what it is, and its new rule counts from the next look on.
+    pub fn change(
+        &mut self,
+        now_ns: u64,
+        signals: impl IntoIterator<Item = (Arc<str>, Rule, Option<usize>)>,
+    ) -> Pressure {
+        let mut before: Vec<_> = std::mem::take(&mut self.watched).into_iter().map(Some).collect();
+        for (name, rule, place) in signals {
+            let kept = place.and_then(|place| before.get_mut(place)?.take());
+            self.watched.push(match kept {
+                Some(watched) if watched.rule == rule => watched,
+                Some(watched) => Watched { rule, beyond_ns: None, ..watched },
+                None => Watched::new(name, rule),
+            });
+        }
+        for mut removed in before.into_iter().flatten().filter(|removed| removed.overloaded) {
+            let transition = removed.transition(now_ns, Cause::Removed);
+            self.history.push(transition);
+        }
+        self.pressure()
+    }
+
+    /// What the last look came to.
+    #[must_use]
+    pub fn pressure(&self) -> Pressure {
+        let mut pressure = Pressure::default();
+        for (index, watched) in self.watched.iter().enumerate() {
+            pressure.include(index, watched.level);
         }
         pressure
     }
@@ -135,7 +183,13 @@ impl Detector {
     /// The latest transitions, the oldest first; their numbers tell whether some are missing.
     #[must_use]
     pub fn history(&self) -> impl DoubleEndedIterator<Item = &Transition> {
-        self.history.iter()
+        self.history.last.iter()
+    }
+
+    /// How many transitions there have been.
+    #[must_use]
+    pub fn transitions(&self) -> u64 {
+        self.history.count
     }
 }
 

@@ -182,6 +182,26 @@ pub enum ConfigError {
         /// What was given.
         got: String,
     },
+    /// No signal is of this kind.
+    #[error(
+        "signal must be one of cpu, memory, psi-cpu, psi-memory, psi-io, latency, errors, pushed, got {got:?}"
+    )]
+    SignalKind {
+        /// What was given.
+        got: String,
+    },
+    /// Two signals of one gate have the same name.
+    #[error("each signal of a gate has a name of its own, got {got:?} twice")]
+    SignalTwice {
+        /// The name.
+        got: String,
+    },
+    /// A gate's latency is measured against its objective.
+    #[error("the signal {name:?} measures latency against the gate's objective, got none")]
+    SignalObjective {
+        /// The signal.
+        name: String,
+    },
     /// A value was pushed into a signal that has a source of its own.
     #[error("values can only be pushed into a signal without a source; {name:?} is measured")]
     SignalMeasured {

@@ -323,6 +323,9 @@ impl Gate {
     ///
     /// Where there is a [rate](Self::rate), and it keeps the request away for longer than that, exactly as
     /// long: a lone caller who waits so long is admitted, and none who waits less.
+    ///
+    /// While [pressure](Self::pressure) sheds some of this priority, nobody knows for how long it will: then what
+    /// keeps it away besides is the lower bound, and where nothing else does it is unknown.
     #[must_use]
     pub fn retry_after(&self, ask: impl Into<Ask>) -> RetryAfter {
         let inner = &*self.inner;
@@ -350,7 +353,7 @@ impl Gate {
             admitted_weight: totals.admitted_weight(),
         };
         let room = inner.cold().retry.lock().estimate(now, priority, need);
-        room.and(inner.rate_wait(now_ns, weight.get()))
+        room.and(inner.rate_wait(now_ns, weight.get())).and(inner.pressure_wait(now_ns, priority))
     }
 
     /// A reading of all counters.

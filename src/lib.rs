@@ -87,6 +87,7 @@ mod thread;
 mod thread_number;
 #[cfg(feature = "file")]
 mod units;
+mod watched;
 mod word;
 
 pub use ask::{Ask, Weight};

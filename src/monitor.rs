@@ -27,15 +27,24 @@
 //! # Ok::<(), tidegate::ConfigError>(())
 //! ```
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
 
 use crate::clock::Clock;
 use crate::detector::{Detector, Rule};
 use crate::error::ConfigError;
 use crate::pressure::{Draws, Shares};
 use crate::priority::Priority;
-use crate::signal::{Reading, Report, Signal};
+use crate::signal::{Own, Reading, Signal};
 use crate::sync::{AtomicU64, Mutex, Ordering};
+
+mod report;
+mod watchlist;
+
+pub use report::{PressureReport, SignalReport};
+pub(crate) use watchlist::Watchlist;
 
 /// For how long shares hold without a look, and further ahead than any next look.
 const HORIZON_NS: u64 = 5_000_000_000;
@@ -47,75 +56,121 @@ const SHORTEST_NS: u64 = 10_000_000;
 /// Signals, their rules, and what they come to.
 #[derive(Debug)]
 pub struct Monitor {
-    signals: Box<[(Signal, Rule)]>,
-    detector: Mutex<Detector>,
+    pace: CachePadded<Pace>,
+    draws: CachePadded<Draws>,
+    watch: Mutex<Watch>,
+}
+
+/// What everybody reads who asks.
+#[derive(Debug)]
+struct Pace {
     next_ns: AtomicU64,
     until_ns: AtomicU64,
     shares: AtomicU64,
-    draws: Draws,
+}
+
+#[derive(Debug)]
+struct Watch {
+    signals: Watchlist,
+    detector: Detector,
 }
 
 impl Monitor {
     /// Of signals with their rules. Nothing is measured before somebody asks.
     #[must_use]
     pub fn new(signals: impl IntoIterator<Item = (Signal, Rule)>) -> Self {
-        let signals: Box<[_]> = signals.into_iter().collect();
+        Self::of(Watchlist::unchecked(signals))
+    }
+
+    pub(crate) fn of(signals: Watchlist) -> Self {
         let detector = Detector::new(signals.iter().map(|(signal, rule)| (signal.name().into(), *rule)));
         Self {
-            signals,
-            detector: Mutex::new(detector),
-            next_ns: AtomicU64::new(0),
-            until_ns: AtomicU64::new(0),
-            shares: AtomicU64::new(0),
-            draws: Draws::default(),
+            pace: CachePadded::new(Pace {
+                next_ns: AtomicU64::new(0),
+                until_ns: AtomicU64::new(0),
+                shares: AtomicU64::new(0),
+            }),
+            draws: CachePadded::default(),
+            watch: Mutex::new(Watch { signals, detector }),
         }
     }
 
     /// Whether a request of this priority is shed now.
-    #[inline]
     pub fn sheds(&self, priority: Priority, clock: &dyn Clock) -> bool {
-        self.sheds_at(clock.now_ns(), priority, clock)
-    }
-
-    /// The same for who has just read the clock.
-    #[inline]
-    pub fn sheds_at(&self, now_ns: u64, priority: Priority, clock: &dyn Clock) -> bool {
-        let next_ns = self.next_ns.load(Ordering::Relaxed);
-        // Past, or so far ahead that the clock must have gone back.
-        if is_beyond(next_ns, now_ns.wrapping_add(1)) {
-            self.look_if_first(next_ns, now_ns, clock);
-        }
-        let shares = Shares::from_bits(self.shares.load(Ordering::Relaxed));
-        !shares.is_none() && self.draw(shares, priority, now_ns)
-    }
-
-    #[cold]
-    fn draw(&self, shares: Shares, priority: Priority, now_ns: u64) -> bool {
-        !is_beyond(self.until_ns.load(Ordering::Relaxed), now_ns) && self.draws.next(shares, priority)
-    }
-
-    #[cold]
-    fn look_if_first(&self, next_ns: u64, now_ns: u64, clock: &dyn Clock) {
-        let after_ns = now_ns.saturating_add(SHORTEST_NS);
-        let first = self.next_ns.compare_exchange(next_ns, after_ns, Ordering::Relaxed, Ordering::Relaxed);
-        if first.is_ok() {
-            self.look(clock);
-        }
-    }
-
-    /// Reads the signals that are due, and judges all of them.
-    pub fn look(&self, clock: &dyn Clock) {
-        let before_ns = self.next_ns.load(Ordering::Relaxed);
-        let readings: Vec<Reading> = self.signals.iter().map(|(signal, _)| signal.reading(clock)).collect();
         let now_ns = clock.now_ns();
-        let pressure = self.detector.lock().look(now_ns, &readings);
-        self.until_ns.store(now_ns.saturating_add(HORIZON_NS), Ordering::Relaxed);
-        self.shares.store(pressure.shares().bits(), Ordering::Relaxed);
-        let due_ns = self.signals.iter().filter_map(|(signal, _)| signal.due_ns()).min();
+        if self.is_due(now_ns) {
+            self.look_if_first(now_ns, clock, None);
+        }
+        self.draw(priority, now_ns)
+    }
+
+    /// Whether it is time to look.
+    #[inline]
+    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+        // Past, or so far ahead that the clock must have gone back.
+        is_beyond(self.pace.next_ns.load(Ordering::Relaxed), now_ns.wrapping_add(1))
+    }
+
+    /// Looks, unless somebody else does; whether it has.
+    #[cold]
+    pub(crate) fn look_if_first(&self, now_ns: u64, clock: &dyn Clock, gate: Option<&dyn Own>) -> bool {
+        let next_ns = self.pace.next_ns.load(Ordering::Relaxed);
+        let first = is_beyond(next_ns, now_ns.wrapping_add(1)) && self.claim(next_ns, now_ns);
+        if first {
+            self.look(clock, gate);
+        }
+        first
+    }
+
+    fn claim(&self, next_ns: u64, now_ns: u64) -> bool {
+        let after_ns = now_ns.saturating_add(SHORTEST_NS);
+        let next = &self.pace.next_ns;
+        next.compare_exchange(next_ns, after_ns, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether the next request of this priority is shed, as was last seen.
+    #[inline]
+    pub(crate) fn draw(&self, priority: Priority, now_ns: u64) -> bool {
+        let shares = self.shares(now_ns);
+        !shares.is_none() && self.draws.next(shares, priority)
+    }
+
+    /// How much of each priority is shed, as was last seen, if that still holds.
+    #[inline]
+    pub(crate) fn shares(&self, now_ns: u64) -> Shares {
+        let shares = Shares::from_bits(self.pace.shares.load(Ordering::Relaxed));
+        // Whoever read the clock before a look ended finds the horizon further ahead.
+        let holds = || self.pace.until_ns.load(Ordering::Relaxed).wrapping_sub(now_ns) <= 2 * HORIZON_NS;
+        if shares.is_none() || holds() { shares } else { Shares::NONE }
+    }
+
+    /// Reads the signals that are due, and judges all of them. No lock is held meanwhile.
+    fn look(&self, clock: &dyn Clock, gate: Option<&dyn Own>) {
+        let before_ns = self.pace.next_ns.load(Ordering::Relaxed);
+        let signals = self.watch.lock().signals.clone();
+        let readings: Vec<Reading> =
+            signals.iter().map(|(signal, _)| signal.reading_of(clock, gate)).collect();
+        let now_ns = clock.now_ns();
+        {
+            let mut watch = self.watch.lock();
+            if !watch.signals.is(&signals) {
+                return; // these readings are not of what is watched now, and the next who asks looks
+            }
+            let shares = watch.detector.look(now_ns, &readings).shares();
+            self.store(shares, now_ns);
+        }
+        let due_ns = signals.iter().filter_map(|(signal, _)| signal.due_ns()).min();
         let ahead_ns = due_ns.map_or(LONGEST_NS, |due_ns| due_ns.saturating_sub(now_ns));
         let next_ns = now_ns.saturating_add(ahead_ns.clamp(SHORTEST_NS, LONGEST_NS));
         // Unless somebody has looked since, or pushed a value that was not looked at.
-        let _ = self.next_ns.compare_exchange(before_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
+        let next = &self.pace.next_ns;
+        let _ = next.compare_exchange(before_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// With the lock held: shares of an earlier look never replace those of a later one.
+    fn store(&self, shares: Shares, now_ns: u64) {
+        self.pace.until_ns.store(now_ns.saturating_add(HORIZON_NS), Ordering::Relaxed);
+        self.pace.shares.store(shares.bits(), Ordering::Relaxed);
     }
 
     /// Pushes a value into the signal of this name. The next who asks looks at it.
@@ -129,30 +184,43 @@ impl Monitor {
         good_for: Duration,
         clock: &dyn Clock,
     ) -> Result<(), ConfigError> {
-        let mut signals = self.signals.iter().map(|(signal, _)| signal);
-        let signal = signals
+        let signals = self.watch.lock().signals.clone();
+        let mut names = signals.iter().map(|(signal, _)| signal);
+        let signal = names
             .find(|signal| signal.name() == name)
             .ok_or_else(|| ConfigError::Signal { got: name.to_owned() })?;
         signal.push(value, good_for, clock)?;
-        self.next_ns.store(0, Ordering::Relaxed);
+        self.pace.next_ns.store(0, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Watches other signals from now on; those that were here before stay what they are.
+    pub(crate) fn change(&self, signals: &Watchlist, now_ns: u64) {
+        let mut watch = self.watch.lock();
+        let before = watch.signals.clone();
+        let names =
+            signals.iter().map(|(signal, rule)| (Arc::from(signal.name()), *rule, before.place(signal)));
+        let shares = watch.detector.change(now_ns, names).shares();
+        watch.signals = signals.clone();
+        self.store(shares, now_ns);
+        drop(watch);
+        self.pace.next_ns.store(0, Ordering::Relaxed);
     }
 
     /// The detector as it was after the last look.
     #[must_use]
     pub fn detector(&self) -> Detector {
-        self.detector.lock().clone()
+        self.watch.lock().detector.clone()
     }
 
-    /// What each signal has to show for itself, in the detector's order.
-    pub fn reports(&self, now_ns: u64) -> impl Iterator<Item = Report> {
-        self.signals.iter().map(move |(signal, _)| signal.report(now_ns))
-    }
-
-    /// The same signals and rules with nothing seen yet, for the child of a fork.
+    /// What was seen at the last look.
     #[must_use]
-    pub fn renewed(&self) -> Self {
-        Self::new(self.signals.iter().map(|(signal, rule)| (signal.renewed(), *rule)))
+    pub fn report(&self, now_ns: u64) -> PressureReport {
+        let (signals, detector) = {
+            let watch = self.watch.lock();
+            (watch.signals.clone(), watch.detector.clone())
+        };
+        PressureReport::of(&signals, &detector, now_ns)
     }
 }
 

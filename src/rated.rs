@@ -19,16 +19,15 @@ use crate::state::Flags;
 use crate::word::{Taken, View};
 
 impl Inner {
-    /// As `decide`, with the rate. The clock is read once, before any swap.
+    /// As `decide`, with the rate. The clock is read once, before any swap, unless it was already.
     pub(crate) fn decide_rated(
         &self,
         priority: Priority,
         fallback: Fallback,
         weight: u32,
-        since_ns: u64,
+        mut now_ns: Option<u64>,
     ) -> Result<Taken, Shed> {
         let state = &*self.state;
-        let mut now_ns = self.timing.then_some(since_ns);
         let mut view = self.word.view(state);
         loop {
             let threshold = state.config.threshold(priority.level());
@@ -47,7 +46,7 @@ impl Inner {
             match self.word.try_take(state, view, weight) {
                 Ok(taken) => {
                     if offer.is_some_and(|offer| !state.rate.take(offer, weight)) {
-                        self.undo(taken, priority, fallback, since_ns);
+                        self.undo(taken, priority, fallback, now_ns.unwrap_or_default());
                         return Err(self.shed_by_rate(view, priority, weight));
                     }
                     state.note_high_water(view.in_flight() + weight);

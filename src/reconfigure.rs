@@ -41,28 +41,30 @@ impl Gate {
 mod settings {
     use crate::control::Control;
     use crate::gate::Gate;
+    use crate::monitor::Watchlist;
     use crate::priority::{Priority, Thresholds};
     use crate::rate::Rate;
 
     /// What can be changed of a gate in use.
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Settings {
         pub(crate) limit: u32,
         pub(crate) thresholds: Thresholds,
         pub(crate) rate: Option<Rate>,
         pub(crate) default_priority: Priority,
         pub(crate) enforce: bool,
+        pub(crate) signals: Watchlist,
     }
 
     impl Gate {
         /// Makes the gate what `to` says, which was checked, and returns what it was before.
-        pub(crate) fn configure(&self, to: Settings, cause: &str) -> Settings {
+        pub(crate) fn configure(&self, to: &Settings, cause: &str) -> Settings {
             let inner = &*self.inner;
             let config = &inner.state.config;
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
             let mut control = inner.cold().control.lock();
             let before = self.settings_of(&control);
-            if before == to {
+            if before == *to {
                 return before;
             }
             if before.limit != to.limit {
@@ -73,6 +75,10 @@ mod settings {
             control.default_priority = to.default_priority;
             if before.rate != to.rate {
                 inner.store_rate(&mut control, to.rate, now_ns);
+            }
+            // What is watched no more is dropped by whoever gets `before`, without the lock.
+            if before.signals != to.signals {
+                inner.store_signals(&mut control, &to.signals, now_ns);
             }
             if before.enforce != to.enforce {
                 inner.store_enforce(to.enforce);
@@ -95,6 +101,7 @@ mod settings {
                 rate: control.rate,
                 default_priority: control.default_priority,
                 enforce: self.enforce(),
+                signals: control.signals.clone(),
             }
         }
 

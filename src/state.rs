@@ -69,8 +69,14 @@ impl Flags {
     pub(crate) const RATED_SEEN: Self = Self(1 << 5);
     /// What setting a rate raises.
     pub(crate) const RATED_ON: Self = Self(Self::RATED.0 | Self::RATED_SEEN.0);
+    /// Signals are watched.
+    pub(crate) const WATCHED: Self = Self(1 << 12);
+    /// Some were at some time, as for a rate.
+    pub(crate) const WATCHED_SEEN: Self = Self(1 << 13);
+    /// What setting signals raises.
+    pub(crate) const WATCHED_ON: Self = Self(Self::WATCHED.0 | Self::WATCHED_SEEN.0);
     /// Whether who does not get in by the short way may get in by another.
-    pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0);
+    pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0 | Self::WATCHED_SEEN.0);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
     /// Its owner closed it, for good.

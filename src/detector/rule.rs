@@ -22,27 +22,40 @@ pub struct Rule {
 /// Enter at 0.85 for 2 s, leave at 0.70 for 10 s, rest 5 s; full at 1.0, reached in 20 s.
 impl Default for Rule {
     fn default() -> Self {
-        Self {
-            enter: 0.85,
-            leave: 0.70,
-            full: 1.0,
-            enter_for: Duration::from_secs(2),
-            leave_for: Duration::from_secs(10),
-            dwell: Duration::from_secs(5),
-            ramp: Duration::from_secs(20),
-        }
+        Self::DEFAULT
     }
 }
 
 impl Rule {
+    /// What [`Kind::rule`](crate::signal::Kind::rule) says of errors.
+    pub(crate) const ERRORS: Self = Self { enter: 0.10, leave: 0.05, full: 0.5, ..Self::DEFAULT };
+
+    const DEFAULT: Self = Self {
+        enter: 0.85,
+        leave: 0.70,
+        full: 1.0,
+        enter_for: Duration::from_secs(2),
+        leave_for: Duration::from_secs(10),
+        dwell: Duration::from_secs(5),
+        ramp: Duration::from_secs(20),
+    };
+
     /// The default with other thresholds: overloaded at `enter`, not any more at `leave`, and the level is 1 at
     /// `full`.
     ///
     /// # Errors
     /// [`ConfigError::SignalThresholds`] unless 0 <= leave < enter <= full <= 1.
     pub fn new(enter: f64, leave: f64, full: f64) -> Result<Self, ConfigError> {
+        Self::default().between(enter, leave, full)
+    }
+
+    /// The same with other thresholds.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn between(self, enter: f64, leave: f64, full: f64) -> Result<Self, ConfigError> {
         if 0.0 <= leave && leave < enter && enter <= full && full <= 1.0 {
-            Ok(Self { enter, leave, full, ..Self::default() })
+            Ok(Self { enter, leave, full, ..self })
         } else {
             Err(ConfigError::SignalThresholds { leave, enter, full })
         }
@@ -64,6 +77,48 @@ impl Rule {
     #[must_use]
     pub fn rising_in(self, ramp: Duration) -> Self {
         Self { ramp, ..self }
+    }
+
+    /// At this or above for [`enter_for`](Self::enter_for) it is overloaded.
+    #[must_use]
+    pub const fn enter(&self) -> f64 {
+        self.enter
+    }
+
+    /// At this or below for [`leave_for`](Self::leave_for) it is not any more.
+    #[must_use]
+    pub const fn leave(&self) -> f64 {
+        self.leave
+    }
+
+    /// Where its level is 1.
+    #[must_use]
+    pub const fn full(&self) -> f64 {
+        self.full
+    }
+
+    /// How long it must stay at `enter` or above.
+    #[must_use]
+    pub const fn enter_for(&self) -> Duration {
+        self.enter_for
+    }
+
+    /// How long it must stay at `leave` or below.
+    #[must_use]
+    pub const fn leave_for(&self) -> Duration {
+        self.leave_for
+    }
+
+    /// How long it rests after a change.
+    #[must_use]
+    pub const fn dwell(&self) -> Duration {
+        self.dwell
+    }
+
+    /// How long its level takes from 0 to 1.
+    #[must_use]
+    pub const fn ramp(&self) -> Duration {
+        self.ramp
     }
 
     /// After so long without a look nobody can say that the signal stayed what it was: the longer of its

@@ -17,6 +17,8 @@ pub enum Cause {
     Unknown,
     /// Nobody had looked for a while, and it is below its enter threshold now.
     Silence,
+    /// It was taken away while it was overloaded.
+    Removed,
 }
 
 /// One change of a signal.
@@ -60,6 +62,7 @@ impl fmt::Display for Transition {
             Cause::Entered => write!(f, "{value:.2} is at or above {threshold} for {held:.1} s"),
             Cause::Left => write!(f, "{value:.2} is at or below {threshold} for {held:.1} s"),
             Cause::Unknown => f.write_str("it is unknown"),
+            Cause::Removed => f.write_str("it was removed"),
             Cause::Silence => write!(f, "{value:.2} is below {threshold}, after a silence"),
         }
     }

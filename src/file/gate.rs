@@ -5,6 +5,7 @@ use crate::control::{Control, limit_from};
 use crate::document::{Table, Value};
 use crate::error::ConfigError;
 use crate::gate::Gate;
+use crate::monitor::Watchlist;
 use crate::priority::{Priority, Threshold, Thresholds};
 use crate::rate::{Rate, burst_from};
 use crate::reconfigure::Settings;
@@ -44,7 +45,7 @@ impl GateTable {
     /// What of it can be changed while the gate is in use.
     pub(crate) fn settings(&self) -> Settings {
         let Self { limit, thresholds, rate, default_priority, enforce, timing: _ } = *self;
-        Settings { limit, thresholds, rate, default_priority, enforce }
+        Settings { limit, thresholds, rate, default_priority, enforce, signals: Watchlist::unchecked([]) }
     }
 
     /// A builder for such a gate.

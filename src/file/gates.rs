@@ -306,7 +306,7 @@ impl Changes {
     fn follow(&mut self, entry: &Entry, named: &NamedGate) {
         let gate = &entry.gate;
         let to = named.table.settings();
-        let from = gate.configure(to, Difference::CAUSE);
+        let from = gate.configure(&to, Difference::CAUSE);
         if !entry.listed {
             let opened = gate.reinstate();
             let reopened = Difference::Reopened { in_flight: gate.in_flight() };

@@ -212,11 +212,11 @@ fn nobody_looks_before_it_is_time() {
         clock.advance(10 * MS);
     }
     assert_eq!(asked.load(Ordering::Relaxed), 40, "ten seconds by quarters");
-    let reports: Vec<_> = monitor.reports(clock.now_ns()).collect();
+    let reports = monitor.report(clock.now_ns()).signals;
     assert_eq!((reports.len(), reports[0].reads), (1, 40));
     clock.advance(1_000 * MS);
-    let moved_on = monitor.next_ns.load(Ordering::Relaxed) - 1;
-    monitor.look_if_first(moved_on, clock.now_ns(), &clock);
+    let moved_on = monitor.pace.next_ns.load(Ordering::Relaxed) - 1;
+    assert!(!monitor.claim(moved_on, clock.now_ns()));
     assert_eq!(asked.load(Ordering::Relaxed), 40, "somebody else was first");
 }
 
@@ -226,14 +226,14 @@ fn a_value_for_nobody_is_refused() {
     let refused = monitor.push("database", 0.5, SECOND, &clock).unwrap_err().to_string();
     assert!(refused.contains("\"database\""), "{refused}");
     assert!(monitor.push("db", 70.0, SECOND, &clock).is_err());
-    assert_eq!(monitor.reports(7).next().unwrap().reads, 0);
+    assert_eq!(monitor.report(7).signals[0].reads, 0);
 }
 
 #[test]
 fn a_child_starts_without_what_its_parent_saw() {
     let (monitor, clock) = (pushed(), ManualClock::new(7));
     hold(&monitor, &clock, 3, 1.0);
-    let child = monitor.renewed();
+    let child = Monitor::of(monitor.watch.lock().signals.renewed());
     assert!(monitor.sheds(Priority::Sheddable, &clock) && !child.sheds(Priority::Sheddable, &clock));
     assert_eq!(child.detector().history().count(), 0);
     hold(&child, &clock, 3, 1.0);

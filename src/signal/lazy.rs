@@ -15,7 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Detail, Reading, Source};
+use super::own::{Own, Probe as OwnProbe, What};
+use super::{Cpu, Detail, Kind, Memory, Reading, Resource, Source, Stalls};
 use crate::clock::Clock;
 use crate::error::ConfigError;
 use crate::sync::Mutex;
@@ -27,11 +28,58 @@ const KEPT: u64 = 4;
 
 type Maker = Arc<dyn Fn() -> Box<dyn Source> + Send + Sync>;
 
+/// Where readings come from.
+#[derive(Clone)]
+enum Origin {
+    Pushed,
+    Own(What),
+    Source(Maker, Option<Kind>),
+}
+
+impl Origin {
+    fn probe(&self) -> Option<Probe> {
+        match self {
+            Self::Pushed => None,
+            Self::Own(what) => Some(Probe::Own(OwnProbe::new(*what))),
+            Self::Source(make, _) => Some(Probe::Source(make())),
+        }
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Pushed, Self::Pushed) => true,
+            (Self::Own(one), Self::Own(other)) => one == other,
+            (Self::Source(_, Some(one)), Self::Source(_, Some(other))) => one == other,
+            (Self::Source(one, None), Self::Source(other, None)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+/// What is asked for a reading.
+enum Probe {
+    Own(OwnProbe),
+    Source(Box<dyn Source>),
+}
+
+impl Probe {
+    fn measure(&mut self, now_ns: u64, gate: Option<&dyn Own>) -> (Reading, Duration, Vec<Detail>) {
+        match self {
+            Self::Own(probe) => {
+                let reading = gate.map_or(Reading::UNKNOWN, |gate| probe.read(now_ns, &gate.figures()));
+                (reading, Duration::from_secs(1), probe.details())
+            }
+            Self::Source(source) => (source.read(now_ns), source.good_for(), source.details()),
+        }
+    }
+}
+
 /// A named signal and its latest reading.
 pub struct Signal {
     name: Box<str>,
-    /// None where values are pushed in.
-    make: Option<Maker>,
+    origin: Origin,
     held: Mutex<Held>,
 }
 
@@ -53,8 +101,7 @@ pub struct Report {
 
 #[derive(Default)]
 struct Held {
-    /// None while somebody measures.
-    source: Option<Box<dyn Source>>,
+    probe: Place,
     last: Option<Measured>,
     asked_ns: u64,
     due_ns: u64,
@@ -62,6 +109,17 @@ struct Held {
     failures: u64,
     cost_ns: u64,
     details: Vec<Detail>,
+}
+
+/// Where the probe is.
+#[derive(Default)]
+enum Place {
+    /// Nobody has asked yet.
+    #[default]
+    Unmade,
+    Here(Probe),
+    /// Somebody measures.
+    Taken,
 }
 
 #[derive(Clone, Copy)]
@@ -86,12 +144,12 @@ impl Held {
         self.last.map_or(Reading::UNKNOWN, |last| last.at(now_ns))
     }
 
-    /// The source, for who has to measure now.
-    fn claim(&mut self, now_ns: u64) -> Option<Box<dyn Source>> {
+    /// The place of the probe, for who has to measure now; taken for whoever has not.
+    fn claim(&mut self, now_ns: u64) -> Place {
         if now_ns < self.due_ns && now_ns >= self.asked_ns {
-            return None;
+            return Place::Taken;
         }
-        self.source.take()
+        std::mem::replace(&mut self.probe, Place::Taken)
     }
 
     fn keep(&mut self, reading: Reading, at_ns: u64, until_ns: u64) {
@@ -101,6 +159,13 @@ impl Held {
         } else {
             self.last = Some(Measured { reading, at_ns, until_ns });
         }
+    }
+}
+
+/// Signals are equal that have the same name and measure the same, whatever they have read.
+impl PartialEq for Signal {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.origin == other.origin
     }
 }
 
@@ -117,7 +182,31 @@ impl Signal {
         name: impl Into<Box<str>>,
         make: impl Fn() -> S + Send + Sync + 'static,
     ) -> Self {
-        Self::with(name.into(), Some(Arc::new(move || Box::new(make()))))
+        Self::with(name.into(), Origin::Source(Arc::new(move || Box::new(make())), None))
+    }
+
+    /// A signal of a kind, under the kind's name.
+    #[must_use]
+    pub fn of(kind: Kind) -> Self {
+        Self::named(kind, kind.name())
+    }
+
+    /// A signal of a kind, under another name: for several that are pushed.
+    pub fn named(kind: Kind, name: impl Into<Box<str>>) -> Self {
+        fn source<S: Source + 'static>(make: fn() -> S) -> Maker {
+            Arc::new(move || Box::new(make()))
+        }
+        let maker = match kind {
+            Kind::Pushed => return Self::with(name.into(), Origin::Pushed),
+            Kind::Latency => return Self::with(name.into(), Origin::Own(What::Latency)),
+            Kind::Errors => return Self::with(name.into(), Origin::Own(What::Errors)),
+            Kind::Cpu => source(Cpu::new),
+            Kind::Memory => source(Memory::new),
+            Kind::PsiCpu => source(|| Stalls::new(Resource::Cpu)),
+            Kind::PsiMemory => source(|| Stalls::new(Resource::Memory)),
+            Kind::PsiIo => source(|| Stalls::new(Resource::Io)),
+        };
+        Self::with(name.into(), Origin::Source(maker, Some(kind)))
     }
 
     /// A signal that a function measures. What it answers outside of 0 to 1 is unknown, as None is.
@@ -132,19 +221,18 @@ impl Signal {
 
     /// A signal whose values are pushed in.
     pub fn pushed(name: impl Into<Box<str>>) -> Self {
-        Self::with(name.into(), None)
+        Self::named(Kind::Pushed, name)
     }
 
-    fn with(name: Box<str>, make: Option<Maker>) -> Self {
-        let source = make.as_ref().map(|make| make());
-        Self { name, make, held: Mutex::new(Held { source, ..Held::default() }) }
+    fn with(name: Box<str>, origin: Origin) -> Self {
+        Self { name, origin, held: Mutex::new(Held::default()) }
     }
 
     /// The same signal with nothing read yet: for the child of a fork, in which a thread that was measuring, or
     /// held the lock, does not exist.
     #[must_use]
     pub fn renewed(&self) -> Self {
-        Self::with(self.name.clone(), self.make.clone())
+        Self::with(self.name.clone(), self.origin.clone())
     }
 
     /// Its name.
@@ -153,17 +241,43 @@ impl Signal {
         &self.name
     }
 
-    /// What it says now, measured anew if the last reading is no longer good.
+    /// What kind it is; `None` where it has a source or a function of its own.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        match self.origin {
+            Origin::Pushed => Some(Kind::Pushed),
+            Origin::Own(What::Latency) => Some(Kind::Latency),
+            Origin::Own(What::Errors) => Some(Kind::Errors),
+            Origin::Source(_, kind) => kind,
+        }
+    }
+
+    /// What it says now, measured anew if the last reading is no longer good. What a gate sees of its own is
+    /// unknown here, where there is none.
     pub fn reading(&self, clock: &dyn Clock) -> Reading {
+        self.reading_of(clock, None)
+    }
+
+    /// The same for a signal of this gate.
+    pub(crate) fn reading_of(&self, clock: &dyn Clock, gate: Option<&dyn Own>) -> Reading {
+        if self.origin == Origin::Pushed {
+            return self.held.lock().at(clock.now_ns());
+        }
         let now_ns = clock.now_ns();
         let mut held = self.held.lock();
-        let Some(mut source) = held.claim(now_ns) else {
+        let place = held.claim(now_ns);
+        if matches!(place, Place::Taken) {
             return held.at(now_ns);
-        };
+        }
         drop(held);
 
-        let measure = || (source.read(now_ns), source.good_for(), source.details());
-        let measured = catch_unwind(AssertUnwindSafe(measure));
+        let mut probe = match place {
+            Place::Here(probe) => Some(probe),
+            // Somebody else's code, too.
+            _ => catch_unwind(AssertUnwindSafe(|| self.origin.probe())).unwrap_or_default(),
+        };
+        let measure = || probe.as_mut().map(|probe| probe.measure(now_ns, gate));
+        let measured = catch_unwind(AssertUnwindSafe(measure)).unwrap_or_default();
         let (reading, good_for, details) =
             measured.unwrap_or((Reading::UNKNOWN, Duration::from_secs(1), Vec::new()));
         let end_ns = clock.now_ns().max(now_ns);
@@ -171,7 +285,7 @@ impl Signal {
         let interval_ns = nanos(good_for).max(cost_ns.saturating_mul(COST_SHARE));
 
         let mut held = self.held.lock();
-        held.source = Some(source);
+        held.probe = probe.map_or(Place::Unmade, Place::Here);
         held.asked_ns = now_ns;
         held.due_ns = end_ns.saturating_add(interval_ns);
         held.cost_ns = cost_ns;
@@ -186,7 +300,7 @@ impl Signal {
     /// [`ConfigError::Pressure`] when it is not a number from 0 to 1; [`ConfigError::SignalMeasured`] when the signal
     /// has a source of its own. Nothing is changed then.
     pub fn push(&self, value: f64, good_for: Duration, clock: &dyn Clock) -> Result<(), ConfigError> {
-        if self.make.is_some() {
+        if self.origin != Origin::Pushed {
             return Err(ConfigError::SignalMeasured { name: self.name.to_string() });
         }
         let reading = Reading::known(value)?;
@@ -197,7 +311,7 @@ impl Signal {
 
     /// When the next reading is due, on the clock of those who asked: `None` where values are pushed in.
     pub fn due_ns(&self) -> Option<u64> {
-        self.make.as_ref().map(|_| self.held.lock().due_ns)
+        (self.origin != Origin::Pushed).then(|| self.held.lock().due_ns)
     }
 
     /// What is known of it at `now_ns`, without measuring.

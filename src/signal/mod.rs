@@ -25,9 +25,11 @@ mod cgroup;
 mod cores;
 mod cpu;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
+mod kind;
 mod lazy;
 mod memory;
+mod own;
 mod psi;
 mod rarely;
 mod root;
@@ -38,8 +40,10 @@ use std::time::Duration;
 pub use average::Average;
 pub use cores::cores;
 pub use cpu::Cpu;
+pub use kind::Kind;
 pub use lazy::{Report, Signal};
 pub use memory::Memory;
+pub(crate) use own::{Figures, Own};
 pub use psi::{Resource, Stalls};
 
 use crate::error::ConfigError;

@@ -7,8 +7,11 @@ mod common;
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use tidegate::detector::Rule;
+use tidegate::signal::Signal;
 use tidegate::{Gate, ManualClock, Outcome, Per, Priority, Rate, Thresholds};
 
 const CRITICAL: Priority = Priority::Critical;
@@ -24,6 +27,7 @@ fn main() {
         ("d09_a_child_starts_empty_and_inherited_permits_are_inert", child_starts_empty),
         ("d09_an_inherited_configuration_stays", configuration_stays),
         ("d09_a_child_has_a_full_burst_of_the_rate", rates_start_anew),
+        ("d09_a_child_has_signals_of_its_own", signals_start_anew),
         ("d09_locks_in_use_at_the_fork_do_not_stop_the_child", locks_are_replaced),
         #[cfg(feature = "file")]
         ("d09_a_fork_comes_between_reloads", forks_amid_reloads),
@@ -129,6 +133,51 @@ fn rates_start_anew() {
         assert_eq!(admitted(9), 1);
     }
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// What the parent's signals have read, what was pushed into them and what came of it is the parent's. So is a lock
+/// that one of its threads holds, and a source that it is asking.
+#[cfg(unix)]
+fn signals_start_anew() {
+    let clock = std::sync::Arc::new(ManualClock::new(1_000));
+    let rule = Rule::default().holding(Duration::ZERO, Duration::ZERO).rising_in(Duration::ZERO);
+    let (asked, is_asked) = mpsc::channel();
+    let (answer, answers) = mpsc::channel::<()>();
+    let ends = Mutex::new((asked, answers));
+    let parent = std::process::id();
+    let hanging = Signal::function("hanging", Duration::from_secs(1), move || {
+        if std::process::id() == parent {
+            let ends = ends.lock().unwrap();
+            ends.0.send(()).unwrap();
+            let _ = ends.1.recv();
+        }
+        Some(0.1)
+    });
+    let builder = Gate::builder("fork", 9).signals([(Signal::pushed("db"), rule), (hanging, rule)]);
+    let gate = builder.clock(clock.clone()).build().unwrap();
+    let sheds = || gate.try_admit(Priority::Sheddable).is_err();
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| gate.pressure().is_some());
+        is_asked.recv().unwrap();
+        clock.advance(20_000_000);
+        gate.signal("db", 1.0, Duration::from_secs(60)).unwrap();
+        assert!(sheds());
+        in_child(|| {
+            assert!(!sheds());
+            let report = gate.pressure().unwrap();
+            assert_eq!((report.transition_count, report.level.to_bits()), (0, 0));
+            let read: Vec<_> = report.signals.iter().map(|signal| (signal.value, signal.reads)).collect();
+            assert_eq!(read, [(None, 0), (Some(0.1), 1)], "the child's source is its own");
+            gate.signal("db", 1.0, Duration::from_secs(60)).unwrap();
+            assert!(sheds());
+            assert_eq!(gate.pressure().unwrap().transition_count, 1);
+            gate.set_signals([]).unwrap();
+            in_child(|| assert!(gate.pressure().is_none() && !sheds()));
+        });
+        assert!(sheds());
+        drop(answer);
+        assert!(thread.join().unwrap());
+    });
 }
 
 /// While threads of the parent fight over every lock, and wait, many children use them all, from two threads,
