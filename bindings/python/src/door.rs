@@ -1,9 +1,12 @@
 //! What blocks and permits hold on to: the way in and out of a gate, without the rest of its surface.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyWeakrefMethods, PyWeakrefReference};
-use tidegate::{Ask, Difference, DrainId, LimitChange, Outcome, RetryAfter, Shed};
+use tidegate::{Ask, Difference, DrainId, LimitChange, Outcome, RetryAfter, Shed, Ticket};
 
+use crate::block::Block;
 use crate::event::{Event, Fields, Kind};
 use crate::hooks::Hooks;
 use crate::outcome::Outcomes;
@@ -23,13 +26,29 @@ pub(crate) struct Door {
     pub(crate) hooks: Hooks,
     signals: Signals,
     told: Told,
+    /// Whether blocks keep tickets, each its own (see `block`).
+    is_exact: AtomicBool,
     name: Py<PyString>,
 }
 
 impl Door {
     pub(crate) fn new(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes, signals: Signals) -> Self {
         let name = PyString::new(py, core.name()).unbind();
-        Self { core, outcomes, hooks: Hooks::new(py), signals, told: Told::new(), name }
+        let (hooks, told, is_exact) = (Hooks::new(py), Told::new(), AtomicBool::new(false));
+        let door = Self { core, outcomes, hooks, signals, told, is_exact, name };
+        door.see_what_is_measured();
+        door
+    }
+
+    /// Finds out whether blocks keep tickets: what somebody judges by how long each took needs that.
+    pub(crate) fn see_what_is_measured(&self) {
+        let is_exact = self.core.controller().is_some() || self.core.objective().is_some();
+        self.is_exact.store(is_exact, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_exact(&self) -> bool {
+        self.is_exact.load(Ordering::Relaxed)
     }
 
     pub(crate) fn name(&self, py: Python<'_>) -> Py<PyString> {
@@ -44,16 +63,7 @@ impl Door {
 
     #[inline]
     pub(crate) fn take(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Result<Py<Permit>, Shed>> {
-        let ask = Self::complete(slf.py(), ask)?;
-        let taken = slf.get().core.take(ask);
-        if let Err(raised) = slf.get().besides(slf.py()) {
-            match taken {
-                Ok(ticket) => slf.get().core.put(ticket, Outcome::Ignore),
-                Err(refused) => slf.get().tell_shed_besides(slf.py(), refused),
-            }
-            return Err(raised);
-        }
-        match taken {
+        match slf.get().ask(slf.py(), Self::complete(slf.py(), ask)?)? {
             Err(refused) => {
                 if slf.get().hooks.want(Kind::Shed) {
                     slf.get().tell_shed(slf.py(), refused)?;
@@ -64,6 +74,25 @@ impl Door {
             // room back.
             Ok(ticket) => Py::new(slf.py(), Permit::new(slf.clone().unbind(), ticket)).map(Ok),
         }
+    }
+
+    /// Asks the gate. What happened besides goes on to the caller, who then holds nothing.
+    #[inline]
+    fn ask(&self, py: Python<'_>, ask: Ask) -> PyResult<Result<Ticket, Shed>> {
+        let taken = self.core.take(ask);
+        if let Err(raised) = self.besides(py) {
+            match taken {
+                Ok(ticket) => self.core.put(ticket, Outcome::Ignore),
+                Err(refused) => self.tell_shed_besides(py, refused),
+            }
+            return Err(raised);
+        }
+        Ok(taken)
+    }
+
+    /// A ticket for a block, or the shed as an exception.
+    pub(crate) fn ticket(slf: &Bound<'_, Self>, ask: Ask) -> PyResult<Ticket> {
+        slf.get().ask(slf.py(), ask)?.map_err(|refused| Self::refuse(slf, refused))
     }
 
     /// The hooks are told, and the caller by an exception.
@@ -85,8 +114,12 @@ impl Door {
         if !self.hooks.want(kind) {
             return Ok(());
         }
-        let (gate, at_ns) = (self.name(py), self.core.now_ns());
-        self.hooks.tell(py, Event { kind, gate, at_ns, fields: fields() })
+        self.tell_of(py, kind, self.core.now_ns(), fields())
+    }
+
+    #[cold]
+    fn tell_of(&self, py: Python<'_>, kind: Kind, at_ns: u64, fields: Fields) -> PyResult<()> {
+        self.hooks.tell(py, Event { kind, gate: self.name(py), at_ns, fields })
     }
 
     #[cold]
@@ -115,12 +148,13 @@ impl Door {
         let mut told = Ok(());
         if let Some((before, count)) = self.told.here().moves.claim(self.core.controller_moves()) {
             for change in self.core.controller_moves_after(before).into_iter().take(count) {
-                told = told.and(self.tell(py, Kind::Limit, || Fields::limit(change)));
+                told = told.and(self.tell_of(py, Kind::Limit, change.at_ns, Fields::limit(change)));
             }
         }
         if let Some((before, count)) = self.told.here().transitions.claim(self.core.pressure_transitions()) {
             for transition in self.core.pressure_transitions_after(before).into_iter().take(count) {
-                told = told.and(self.tell(py, Kind::Pressure, || Fields::pressure(transition)));
+                let at_ns = transition.at_ns;
+                told = told.and(self.tell_of(py, Kind::Pressure, at_ns, Fields::pressure(transition)));
             }
         }
         told
@@ -176,6 +210,7 @@ impl Door {
 
     /// Tells the hooks what a reload changed, as a setter does.
     pub(crate) fn tell_changed(&self, py: Python<'_>, difference: &Difference) -> PyResult<()> {
+        self.see_what_is_measured();
         match *difference {
             Difference::Limit { from, to } => self.tell(py, Kind::Limit, || {
                 let cause = Some(Difference::CAUSE.into());
@@ -205,6 +240,11 @@ impl Door {
 impl Door {
     #[inline]
     pub(crate) fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
+        if slf.get().is_exact() {
+            if let Some(block) = Block::looked_up(slf) {
+                return Block::enter(&block);
+            }
+        }
         let priority = context::priority(slf.py())?;
         let entered = slf.get().core.enter(priority);
         if let Err(raised) = slf.get().besides(slf.py()) {

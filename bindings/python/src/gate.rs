@@ -12,6 +12,7 @@ use tidegate::DrainId;
 
 use crate::admission::Admission;
 use crate::arguments;
+use crate::block::Block;
 use crate::clock::ManualClock;
 use crate::control::Limits;
 use crate::door::Door;
@@ -265,8 +266,10 @@ impl Gate {
         Prebound::EXIT
     }
 
-    fn __aenter__(&self, py: Python<'_>) -> Py<Ready> {
-        self.entering.clone_ref(py)
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<Ready>> {
+        let door = self.door.bind(py);
+        let block = if door.get().is_exact() { Block::looked_up(door) } else { None };
+        block.map_or_else(|| Ok(self.entering.clone_ref(py)), |block| Ready::timed(&block))
     }
 
     #[classattr]

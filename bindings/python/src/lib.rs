@@ -6,6 +6,7 @@
 
 mod admission;
 mod arguments;
+mod block;
 mod capacity;
 mod change;
 mod classifier;

@@ -91,6 +91,7 @@ async def play(
             listener.result()
     finally:
         listener.cancel()
+        await asyncio.wait([listener])  # until it is gone: the next may listen then
     return crowd.attempts
 
 
