@@ -1,4 +1,4 @@
-"""A gate whose limit moves by itself: what it is told by each way in, what it shows, and who is told of it."""
+"""A gate whose limit moves by itself: what each way in tells it, what it shows, and who is told of it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_exit_stack_tells_how_long_all_took_together(gate: Gate, clock: Manua
 
 
 def test_outcomes_decide_what_is_good(clock: ManualClock) -> None:
-    class Canceled(Exception):
+    class QueryCanceledError(Exception):
         pass
 
     gate = Gate(
@@ -149,7 +149,7 @@ def test_outcomes_decide_what_is_good(clock: ManualClock) -> None:
         controller="goodput",
         objective=OBJECTIVE,
         prior=10,
-        outcomes={Canceled: "overload"},
+        outcomes={QueryCanceledError: "overload"},
         clock=clock,
     )
 
@@ -165,7 +165,7 @@ def test_outcomes_decide_what_is_good(clock: ManualClock) -> None:
     fail(ValueError, 1)  # whoever looks shows what was before
     assert gate.controller.window.completions <= 1, "what is ignored is in no window"
     before = gate.limit
-    fail(Canceled, 60)
+    fail(QueryCanceledError, 60)
     assert gate.limit_history[0].cause == "lost" and gate.limit < before
     assert released(gate.stats()) == {"ignore": 200, "success": 1, "overload": 60}
     fail(TimeoutError, 40)
