@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use criterion::Criterion;
+use tidegate::controller::{Choice, Kind};
 use tidegate::sim::{Arrivals, Clients, Scenario, Service, Sizes};
 use tidegate::{Classifier, Clock, Gate, MonotonicClock, Per, Priority, Rate};
 use tidegate_benches::foreign::Pairs;
@@ -29,6 +30,7 @@ fn main() {
     let full = Gate::new("full", 1).expect("a valid gate");
     let _inside = full.try_admit(Priority::Critical).expect("the first fits");
     let rated = Gate::builder("rated", LIMIT).rate(endless_rate()).build().expect("a valid gate");
+    let controlled = controlled();
     let word = AtomicU64::new(0);
     let semaphore = Semaphore::new(LIMIT as usize);
 
@@ -61,6 +63,13 @@ fn main() {
             Some(1.5),
             |n| pairs(&rated, n),
             |n| pairs_and_clock(&gate, n),
+        ),
+        compare(
+            &mut criterion,
+            "rust.goodput_vs_pair_plus_two_clocks",
+            Some(1.7),
+            |n| pairs(&controlled, n),
+            |n| pairs_and_two_clocks(&gate, n),
         ),
     ];
     let classifier = rules::fifty();
@@ -129,6 +138,24 @@ fn pairs_and_clock(gate: &Gate, n: u64) {
     for _ in 0..n {
         black_box(clock.now_ns());
         drop(black_box(gate.try_admit(Priority::Critical)));
+    }
+}
+
+/// With an objective, as in use. One caller never fills it, so that its limit stays.
+fn controlled() -> Gate {
+    let bounds = Choice::default().bounds(Some(LIMIT)).expect("valid bounds");
+    let builder = Gate::builder("controlled", LIMIT).controller(Kind::Goodput, bounds);
+    builder.objective(Duration::from_secs(2)).build().expect("a valid gate")
+}
+
+/// As a controlled gate reads the clock: on the way in and on the way out.
+fn pairs_and_two_clocks(gate: &Gate, n: u64) {
+    let clock: &dyn Clock = black_box(&MonotonicClock);
+    for _ in 0..n {
+        black_box(clock.now_ns());
+        let permit = black_box(gate.try_admit(Priority::Critical));
+        black_box(clock.now_ns());
+        drop(permit);
     }
 }
 

@@ -2,8 +2,9 @@
 //! file is the order in which things happen.
 //!
 //! - Admission: read the word, read what the decision rests on, swap (see `word`), raise the
-//!   high-water mark, count. Where timing is on the clock is read before the swap.
-//! - Where there is a rate: see `rated`. Where signals are watched: see `watched`.
+//!   high-water mark, count.
+//! - Where there is a rate, or signals are watched, or the gate measures (timing, a controller, an objective), that
+//!   short way is closed, and the long one (`watched`, `rated`) reads the clock before the swap.
 //! - Refusal: count, nothing else. In dry run: count and let in, without touching the word.
 //! - Release: count, then subtract, so a permit that is seen gone has been counted. Where bare entries are to
 //!   be expected: subtract what is there, then count what was found.
@@ -19,11 +20,13 @@ use crate::ask::Ask;
 use crate::clock::Clock;
 use crate::config::GateBuilder;
 use crate::control::Control;
+use crate::controlled::Steered;
 use crate::drain::Drain;
 use crate::durations;
 use crate::error::ConfigError;
 use crate::fork;
 use crate::histogram;
+use crate::measured::Ended;
 use crate::memory::Memory;
 use crate::monitor::Monitor;
 use crate::outcome::Outcome;
@@ -86,13 +89,39 @@ pub(crate) enum Entry {
 struct Answer {
     refused: Option<Reason>,
     over: bool,
-    in_flight: u32,
-    limit: u32,
+    /// Of an admission when it was, of a refusal what was in flight and the limit.
+    more: u64,
+}
+
+impl Answer {
+    fn admitted(over: bool, since_ns: u64) -> Self {
+        Self { refused: None, over, more: since_ns }
+    }
+
+    fn refused(reason: Reason, shed: Shed) -> Self {
+        Self {
+            refused: Some(reason),
+            over: false,
+            more: u64::from(shed.in_flight) << 32 | u64::from(shed.limit),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // the two halves
+    fn numbers(self) -> (u32, u32) {
+        ((self.more >> 32) as u32, self.more as u32)
+    }
 }
 
 impl Inner {
-    pub(crate) fn new(config: GateBuilder, control: Control) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: GateBuilder, mut control: Control) -> Result<Self, ConfigError> {
         let state = memory(&config)?;
+        let now_ns = config.clock.now_ns();
+        if let Some((kind, bounds)) = config.controller {
+            control.steered = Some(Steered::new(kind, bounds, now_ns));
+        }
+        if config.timing || control.steered.is_some() || control.objective.is_some() {
+            state.config.raise(Flags::MEASURED);
+        }
         if !config.enforce {
             state.config.raise(Flags::DRY_RUN_ON);
         }
@@ -108,14 +137,17 @@ impl Inner {
         }
         control.store_thresholds(&state.config);
         state.config.store_default_priority(control.default_priority);
-        Ok(Self {
+        state.config.store_objective(control.objective);
+        let inner = Self {
             word: Word::Local,
             state,
             timing: config.timing,
             name: config.name,
-            cold: Replaceable::new(Cold::new(control, config.clock.now_ns())),
+            cold: Replaceable::new(Cold::new(control, now_ns)),
             clock: config.clock,
-        })
+        };
+        inner.steer_from_here(&mut inner.cold().control.lock(), now_ns);
+        Ok(inner)
     }
 
     pub(crate) fn store_enforce(&self, enforce: bool) {
@@ -136,24 +168,22 @@ impl Inner {
         if entry == Entry::Bare && !self.state.config.flags().has(Flags::BARE_SEEN) {
             self.state.config.raise(Flags::BARE);
         }
-        let since_ns = self.now_if_timing();
         let (over, since_ns) = match self.decide(priority, weight) {
             Ok(_) => {
-                self.count_admitted(priority, fallback, weight, since_ns);
-                (false, since_ns)
+                self.count_admitted(priority, fallback, weight);
+                (false, 0)
             }
             Err(shed) if !self.has_another_way(shed.reason) => {
                 self.count(Counter::Shed(priority, shed.reason));
                 return Err(shed);
             }
             Err(_) => {
-                let mut since_ns = since_ns;
-                let Answer { refused, over, in_flight, limit } =
-                    self.admit_otherwise(priority, fallback, weight, entry, &mut since_ns);
-                if let Some(reason) = refused {
+                let answer = self.admit_otherwise(priority, fallback, weight, entry);
+                if let Some(reason) = answer.refused {
+                    let (in_flight, limit) = answer.numbers();
                     return Err(Shed { reason, priority, weight, in_flight, limit });
                 }
-                (over, since_ns)
+                (answer.over, answer.more)
             }
         };
         Ok(Ticket::new(Taken::of(weight), priority, over, fork::epoch(), since_ns))
@@ -201,41 +231,64 @@ impl Inner {
     }
 
     #[inline(always)]
-    pub(crate) fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32, now_ns: u64) {
+    pub(crate) fn count_admitted(&self, priority: Priority, fallback: Fallback, weight: u32) {
         let (place, shard) = self.shard();
         shard.count(place, Counter::Admitted(priority, fallback), 1);
         if weight > 1 {
             shard.count(place, Counter::ExtraAdmitted(priority), u64::from(weight - 1));
         }
-        if self.timing {
-            shard.flow(place, i64::from(weight), micros(now_ns));
-        }
     }
 
-    /// By the pressure, by the rate, and by dry run.
+    /// Where the gate measures: the weight inside changed, by what `ended` if something did.
+    #[inline]
+    pub(crate) fn flow(&self, change: i64, now_ns: u64, ended: Option<Ended>) {
+        let (place, shard) = self.shard();
+        shard.flow(place, change, micros(now_ns), ended);
+    }
+
+    /// By the pressure, by the rate, by dry run, and where the gate measures.
     #[inline(never)]
-    fn admit_otherwise(
-        &self,
-        priority: Priority,
-        fallback: Fallback,
-        weight: u32,
-        entry: Entry,
-        since_ns: &mut u64,
-    ) -> Answer {
-        let Err(shed) = self.decide_watched(priority, fallback, weight, since_ns) else {
-            self.count_admitted(priority, fallback, weight, *since_ns);
-            return Answer { refused: None, over: false, in_flight: 0, limit: 0 };
+    fn admit_otherwise(&self, priority: Priority, fallback: Fallback, weight: u32, entry: Entry) -> Answer {
+        let mut measured_ns = self.is_measured().then(|| self.now_of_entry());
+        let decided = self.decide_watched(priority, fallback, weight, &mut measured_ns);
+        let since_ns = measured_ns.unwrap_or(0);
+        let answer = match decided {
+            Ok(_) => {
+                self.count_admitted(priority, fallback, weight);
+                if measured_ns.is_some() {
+                    self.flow(i64::from(weight), since_ns, None);
+                }
+                Answer::admitted(false, since_ns)
+            }
+            Err(shed) => self.refuse_or_let_in(shed, entry, since_ns),
         };
-        let mut reason = shed.reason;
+        if measured_ns.is_some() {
+            self.look_if_due(since_ns);
+        }
+        answer
+    }
+
+    #[inline]
+    fn refuse_or_let_in(&self, shed: Shed, entry: Entry, since_ns: u64) -> Answer {
+        let Shed { mut reason, priority, .. } = shed;
         if reason != Reason::Closed && self.state.config.flags().has(Flags::DRY_RUN) {
             if self.enter_over(entry) {
-                self.count(Counter::WouldShed(priority));
-                return Answer { refused: None, over: true, in_flight: 0, limit: 0 };
+                self.count_over(priority, reason);
+                return Answer::admitted(true, since_ns);
             }
             reason = Reason::Closed;
         }
         self.count(Counter::Shed(priority, reason));
-        Answer { refused: Some(reason), over: false, in_flight: shed.in_flight, limit: shed.limit }
+        Answer::refused(reason, shed)
+    }
+
+    fn count_over(&self, priority: Priority, reason: Reason) {
+        self.count(Counter::WouldShed(priority));
+        match reason {
+            Reason::Limit => self.state.dry_run.full.fetch_add(1, Ordering::Relaxed),
+            Reason::Priority => self.state.dry_run.reserved.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
     }
 
     /// Lets one in beyond the limit, unless the gate was closed since it was looked at. No swap of the word
@@ -253,16 +306,25 @@ impl Inner {
         }
         if !take_one(over) && self.word.put_checked(&self.state, 1).missing == 0 {
             // A bare exit drew it meanwhile, and so left its own place in the word to be emptied here.
-            self.count_released(Outcome::Ignore, 1, self.now_if_timing());
+            self.count_released(Outcome::Ignore, 1);
+            if self.is_measured() {
+                self.flow(-1, self.clock.now_ns(), None);
+            }
         }
         self.notify_if_empty();
         false
     }
 
-    /// The time, where anybody wants to know it.
     #[inline]
-    fn now_if_timing(&self) -> u64 {
-        if self.timing { self.clock.now_ns() } else { 0 }
+    pub(crate) fn is_measured(&self) -> bool {
+        self.state.config.flags().has(Flags::MEASURED)
+    }
+
+    /// The time of an entry, which a ticket keeps. Without timing 0 means that nobody has measured.
+    #[inline]
+    pub(crate) fn now_of_entry(&self) -> u64 {
+        let now_ns = self.clock.now_ns();
+        if self.timing { now_ns } else { now_ns.max(1) }
     }
 
     #[inline(always)]
@@ -270,35 +332,47 @@ impl Inner {
         if !ticket.belongs_to(fork::epoch()) {
             return;
         }
-        if self.timing {
-            self.put_timed(ticket, outcome);
-        } else {
-            self.put_at(ticket, outcome, 0);
-        }
-    }
-
-    #[inline(never)] // the way out without timing stays small
-    fn put_timed(&self, ticket: Ticket, outcome: Outcome) {
-        let now_ns = self.clock.now_ns();
-        let held_ns = now_ns.saturating_sub(ticket.since_ns());
-        let tail = self.state.tail();
-        durations::record(tail.duration(outcome), held_ns);
-        if outcome != Outcome::Ignore {
-            histogram::record(tail.latency(ticket.priority()), held_ns);
-        }
-        self.put_at(ticket, outcome, now_ns);
-    }
-
-    #[inline(always)]
-    fn put_at(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
-        if ticket.over() {
+        let flags = self.state.config.flags();
+        if flags.has(Flags::MEASURED) {
+            self.put_measured(ticket, outcome);
+        } else if ticket.over() {
             self.put_over();
-        } else if self.state.config.flags().has(Flags::CHECKED) {
-            self.put_checked(ticket, outcome, now_ns);
+        } else if flags.has(Flags::CHECKED) {
+            self.put_checked(ticket, outcome);
         } else {
-            self.count_released(outcome, ticket.weight(), now_ns);
+            self.count_released(outcome, ticket.weight());
             self.notify_if(self.word.put(&self.state, ticket.taken()));
         }
+    }
+
+    #[inline(never)] // the way out of a gate that does not measure stays small
+    fn put_measured(&self, ticket: Ticket, outcome: Outcome) {
+        let now_ns = self.clock.now_ns();
+        let latency_ns = now_ns.saturating_sub(ticket.since_ns());
+        if self.timing {
+            let tail = self.state.tail();
+            durations::record(tail.duration(outcome), latency_ns);
+            if outcome != Outcome::Ignore {
+                histogram::record(tail.latency(ticket.priority()), latency_ns);
+            }
+        }
+        if ticket.over() {
+            self.put_over();
+        } else {
+            // One that came before anybody measured has no latency.
+            let known = self.timing || ticket.since_ns() != 0;
+            let good = outcome == Outcome::Success && latency_ns <= self.state.config.objective_ns();
+            let ended = known.then_some(Ended::Permit { latency_ns, outcome, good });
+            if self.state.config.flags().has(Flags::CHECKED) {
+                let found = self.put_checked(ticket, outcome);
+                self.flow(-i64::from(found), now_ns, ended.filter(|_| found == ticket.weight()));
+            } else {
+                self.count_released(outcome, ticket.weight());
+                self.flow(-i64::from(ticket.weight()), now_ns, ended);
+                self.notify_if(self.word.put(&self.state, ticket.taken()));
+            }
+        }
+        self.look_if_due(now_ns);
     }
 
     #[inline]
@@ -357,20 +431,18 @@ impl Inner {
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
     /// and a bare exit in dry run may have drawn it. Then what is missing is taken from what is
     /// left on the other side, so that all that entered has left in the end.
+    ///
+    /// How much it found.
     #[inline(never)] // the other way out stays small
-    fn put_checked(&self, ticket: Ticket, outcome: Outcome, now_ns: u64) {
+    fn put_checked(&self, ticket: Ticket, outcome: Outcome) -> u32 {
         let left = self.word.put_checked(&self.state, ticket.weight());
         if left.missing == 0 {
-            self.count_released(outcome, ticket.weight(), now_ns);
+            self.count_released(outcome, ticket.weight());
         } else {
             self.make_up_for(left.missing);
-            if self.timing {
-                let (place, shard) = self.shard();
-                let gone = i64::from(ticket.weight() - left.missing);
-                shard.flow(place, -gone, micros(now_ns));
-            }
         }
         self.notify_if(left);
+        ticket.weight() - left.missing
     }
 
     /// For what was missing from the word: what is still inside on the other side leaves in its place.
@@ -412,8 +484,15 @@ impl Inner {
         if left.missing > 0 {
             return self.exit_missing();
         }
-        self.count_released(outcome, 1, self.now_if_timing());
-        self.notify_if(left);
+        self.count_released(outcome, 1);
+        if flags.has(Flags::MEASURED) {
+            let now_ns = self.clock.now_ns();
+            self.flow(-1, now_ns, Some(Ended::Bare(outcome)));
+            self.notify_if(left);
+            self.look_if_due(now_ns);
+        } else {
+            self.notify_if(left);
+        }
         true
     }
 
@@ -445,14 +524,11 @@ impl Inner {
     }
 
     #[inline(always)]
-    fn count_released(&self, outcome: Outcome, weight: u32, now_ns: u64) {
+    fn count_released(&self, outcome: Outcome, weight: u32) {
         let (place, shard) = self.shard();
         shard.count(place, Counter::Released(outcome), 1);
         if weight > 1 {
             shard.count(place, Counter::ExtraReleased, u64::from(weight - 1));
-        }
-        if self.timing {
-            shard.flow(place, -i64::from(weight), micros(now_ns));
         }
     }
 
@@ -494,6 +570,9 @@ impl Inner {
             let now_us = micros(self.clock.now_ns());
             stats.occupancy_us = Some(Totals::occupancy(&self.state.shards, now_us));
         }
+        if stats.pressure.is_some() && !self.cold().monitor.holds(self.clock.now_ns()) {
+            stats.forget_pressure();
+        }
         stats
     }
 }
@@ -509,18 +588,22 @@ impl Inner {
     pub(crate) fn start_anew(&self, mut control: Control) {
         control.signals = control.signals.renewed();
         self.state.leave_to_parent();
-        control.store_thresholds(&self.state.config);
         self.state.config.store_default_priority(control.default_priority);
-        if let Some((word, flags)) = control.at_fork {
-            self.state.config.restore(flags);
-            self.word.start_anew(&self.state, word);
-        }
+        let (word, flags) = control.at_fork.expect("noted before the fork");
+        self.state.config.restore(flags);
+        control.store_thresholds(&self.state.config);
+        self.word.start_anew(&self.state, word);
         self.state.empty();
         if let Some(rate) = control.rate {
             self.state.rate.start(Settings::of(rate));
         }
         self.state.tail().empty();
-        self.cold.replace_leaking(Cold::new(control, self.clock.now_ns()));
+        self.state.config.store_objective(control.objective);
+        let now_ns = self.clock.now_ns();
+        self.cold.replace_leaking(Cold::new(control, now_ns));
+        let mut control = self.cold().control.lock();
+        self.steer_from_here(&mut control, now_ns);
+        self.state.config.store_moves(control.steered.map_or(0, |steered| steered.moves()));
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::control::Control;
+use crate::controlled::agreed;
 use crate::controller::{Bounds, Kind};
 use crate::detector::Rule;
 use crate::error::{ConfigError, MAX_NAME_BYTES};
@@ -13,7 +14,7 @@ use crate::gate::Gate;
 use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
-use crate::signal::{self, Signal};
+use crate::signal::Signal;
 
 /// Everything about a gate that can be chosen when it is built. See [`Gate::builder`].
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ impl GateBuilder {
 
     /// Sheds by pressure: signals, each with the rule that says what its readings mean. Each has a name of its
     /// own. It costs a clock reading for each admission; who finds that it is time to look at them looks. The signal
-    /// `latency` needs an [objective](Self::objective), and switches [timing](Self::timing) on.
+    /// `latency` needs an [objective](Self::objective).
     pub fn signals(mut self, signals: impl IntoIterator<Item = (Signal, Rule)>) -> Self {
         self.signals = signals.into_iter().collect();
         self
@@ -137,16 +138,17 @@ impl GateBuilder {
     /// Builds the gate.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name, the limit, the thresholds, the signals or the directory break their rule.
+    /// [`ConfigError`] when the name, the limit, the thresholds, the objective, the signals or the directory break
+    /// their rule.
     pub fn build(mut self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
-        let mut control = Control::new(self.limit, self.thresholds, self.default_priority)?;
+        let (objective, controller) = agreed(self.objective, self.controller)?;
+        self.controller = controller;
+        let limit = controller.map_or(self.limit, |(_, bounds)| bounds.prior());
+        let mut control = Control::new(limit, self.thresholds, self.default_priority)?;
         control.rate = self.rate;
-        control.objective = self.objective;
-        let signals = std::mem::take(&mut self.signals);
-        // How long work takes is only known where it is measured.
-        self.timing |= signals.iter().any(|(signal, _)| signal.kind() == Some(signal::Kind::Latency));
-        control.signals = Watchlist::new(signals, self.objective)?;
+        control.objective = objective;
+        control.signals = Watchlist::new(std::mem::take(&mut self.signals), objective)?;
         Gate::from_parts(self, control)
     }
 }

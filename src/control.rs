@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::controlled::Steered;
 use crate::error::{ConfigError, MAX_LIMIT};
 use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
@@ -33,9 +34,14 @@ pub(crate) struct Control {
     pub(crate) thresholds: Thresholds,
     pub(crate) default_priority: Priority,
     pub(crate) rate: Option<Rate>,
+    /// An answer within it is good.
     pub(crate) objective: Option<Duration>,
+    /// What sheds by pressure.
     pub(crate) signals: Watchlist,
-    pub(crate) history: VecDeque<LimitChange>,
+    /// What moves the limit.
+    pub(crate) steered: Option<Steered>,
+    /// The last changes, each with the number of the controller's move that it was.
+    pub(crate) history: VecDeque<(Option<u64>, LimitChange)>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
     /// the time the child could read it.
     pub(crate) at_fork: Option<(View, Flags)>,
@@ -56,23 +62,35 @@ impl Control {
             rate: None,
             objective: None,
             signals: Watchlist::unchecked([]),
+            steered: None,
             history: VecDeque::new(),
             at_fork: None,
         })
     }
 
-    /// Stores what admissions rest on. A rate closes the short way in, and signals do.
+    /// Stores what admissions rest on. A rate closes the short way in, and so do signals, and measuring.
     pub(crate) fn store_thresholds(&self, config: &Config) {
-        let short_way = self.rate.is_none() && self.signals.is_empty();
+        let plain = self.rate.is_none() && self.signals.is_empty();
+        let short_way = plain && !config.flags().has(Flags::MEASURED);
         config.store_thresholds(self.thresholds.at(self.limit), short_way);
     }
 
+    /// Sets the limit, and notes it in the history.
     pub(crate) fn set_limit(&mut self, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {
+        self.note(None, limit, cause, at_ns)
+    }
+
+    /// The same, as the controller's move of this number.
+    pub(crate) fn move_limit(&mut self, number: u64, limit: u32, cause: &str, at_ns: u64) {
+        self.note(Some(number), limit, Some(cause), at_ns);
+    }
+
+    fn note(&mut self, number: Option<u64>, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {
         if self.history.len() == HISTORY {
             self.history.pop_front();
         }
         let change = LimitChange { at_ns, from: self.limit, to: limit, cause: cause.map(Box::from) };
-        self.history.push_back(change.clone());
+        self.history.push_back((number, change.clone()));
         self.limit = limit;
         change
     }

@@ -147,7 +147,7 @@ impl Detector {
         &mut self,
         now_ns: u64,
         signals: impl IntoIterator<Item = (Arc<str>, Rule, Option<usize>)>,
-    ) -> Pressure {
+    ) {
         let mut before: Vec<_> = std::mem::take(&mut self.watched).into_iter().map(Some).collect();
         for (name, rule, place) in signals {
             let kept = place.and_then(|place| before.get_mut(place)?.take());
@@ -161,7 +161,12 @@ impl Detector {
             let transition = removed.transition(now_ns, Cause::Removed);
             self.history.push(transition);
         }
-        self.pressure()
+    }
+
+    /// Whether any signal is overloaded.
+    #[must_use]
+    pub fn is_overloaded(&self) -> bool {
+        self.watched.iter().any(|watched| watched.overloaded)
     }
 
     /// What the last look came to.

@@ -1,6 +1,7 @@
 //! What can be wrong with a configuration. Each message names the value and the rule, and reads
 //! the same in every language.
 
+use crate::controller::BoundsError;
 use crate::priority::{Priority, Threshold};
 
 /// The largest limit and the largest weight: 2^31 - 1.
@@ -207,5 +208,18 @@ pub enum ConfigError {
     SignalMeasured {
         /// The signal.
         name: String,
+    },
+    /// Bounds of a controller that break a rule.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
+    /// A limit that the gate's controller may not hold.
+    #[error("limit must be from min ({min}) to max ({max}) of the gate's controller, got {got}")]
+    LimitBounds {
+        /// What was given.
+        got: u32,
+        /// The smallest limit allowed.
+        min: u32,
+        /// The largest limit allowed.
+        max: u32,
     },
 }

@@ -8,9 +8,11 @@ use crate::admission::{Entry, Inner};
 use crate::ask::Ask;
 use crate::config::GateBuilder;
 use crate::control::{Control, LimitChange, limit_from};
+use crate::controlled::ControllerReport;
 use crate::drain::DrainId;
 use crate::error::ConfigError;
 use crate::fork;
+use crate::measured::Reading;
 use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit, Ticket};
 use crate::priority::{PRIORITIES, Priority, Thresholds};
@@ -176,17 +178,27 @@ impl Gate {
     /// nothing is admitted above it. Permits that are out stay valid: below them the gate admits
     /// nothing until enough have left. Returns what the history says of it.
     ///
+    /// Where a [controller](GateBuilder::controller) moves the limit, it forgets what it knew and starts anew from
+    /// here.
+    ///
     /// # Errors
-    /// [`ConfigError::Limit`] above 2^31 - 1.
+    /// [`ConfigError::Limit`] above 2^31 - 1, and [`ConfigError::LimitBounds`] outside the controller's bounds.
     pub fn set_limit(&self, limit: u32, cause: Option<&str>) -> Result<LimitChange, ConfigError> {
         let limit = limit_from(limit)?;
         let inner = &*self.inner;
         let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
         let mut control = inner.cold().control.lock();
+        if let Some(steered) = &control.steered {
+            let (min, max) = (steered.bounds().min(), steered.bounds().max());
+            if !(min..=max).contains(&limit) {
+                return Err(ConfigError::LimitBounds { got: limit, min, max });
+            }
+        }
         let change = control.set_limit(limit, cause, now_ns);
         inner.state.causes.count(cause);
         control.store_thresholds(&inner.state.config);
         inner.word.publish(&inner.state);
+        inner.steer_from_here(&mut control, now_ns);
         Ok(change)
     }
 
@@ -224,10 +236,56 @@ impl Gate {
         inner.word.publish(&inner.state);
     }
 
-    /// The last limit changes, at most 64, oldest first.
+    /// The last limit changes, at most 64, oldest first. Of a controller's those on evidence (`raise`, `lower`,
+    /// `lost`): its experiments, a tenth up or down and back in a moment, are only
+    /// [counted](crate::Counts::limit_changes), as `probe`.
     #[must_use]
     pub fn limit_history(&self) -> Vec<LimitChange> {
-        self.inner.cold().control.lock().history.iter().cloned().collect()
+        self.inner.cold().control.lock().history.iter().map(|(_, change)| change.clone()).collect()
+    }
+
+    /// What the controller is at; `None` without one.
+    #[must_use]
+    pub fn controller(&self) -> Option<ControllerReport> {
+        self.inner.controller_report()
+    }
+
+    /// The time within which an answer is good; `None`: every success is.
+    #[must_use]
+    pub fn objective(&self) -> Option<Duration> {
+        self.inner.cold().control.lock().objective
+    }
+
+    /// How often the controller has moved the limit on evidence: for bindings that tell of it, and compare this
+    /// with what they told last. It costs one load.
+    #[must_use]
+    #[inline]
+    pub fn controller_moves(&self) -> u64 {
+        self.inner.state.config.moves()
+    }
+
+    /// The controller's moves on evidence after the first `told` of them, oldest first, as far as the history still
+    /// has them.
+    #[must_use]
+    pub fn controller_moves_after(&self, told: u64) -> Vec<LimitChange> {
+        let control = self.inner.cold().control.lock();
+        let untold = control.history.iter().filter(|(number, _)| number.is_some_and(|number| number > told));
+        untold.map(|(_, change)| change.clone()).collect()
+    }
+
+    /// Whether entries and exits are timed: with timing, a controller or an objective, or after there was one.
+    #[must_use]
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.inner.is_measured()
+    }
+
+    /// What was counted up to now, of which two make a [`Window`](crate::controller::Window). `None` where the gate
+    /// does not [measure](Self::is_measured), or a thread was interrupted while it counted and has not gone on yet.
+    #[must_use]
+    pub fn reading(&self) -> Option<Reading> {
+        const TRIES: u32 = 100;
+        self.is_measured().then(|| self.inner.read_at_rest(self.inner.clock.now_ns(), TRIES)).flatten()
     }
 
     /// Whether the gate turns requests away; `false` in dry run.

@@ -9,7 +9,8 @@
 //! A source that hangs keeps its request, and nobody else: ten milliseconds later another may look, to whom that
 //! signal says what it said last, then that it does not know, and the other signals say what they measure.
 //!
-//! The atomics order nothing: each stands for itself, and what a word of shares rests on is in it.
+//! The atomics order nothing: each stands for itself, and what a word of shares rests on is in it. What a look leaves
+//! behind, and when the next one is, is stored with the lock held.
 //!
 //! ```
 //! use std::time::Duration;
@@ -47,7 +48,7 @@ pub use report::{PressureReport, SignalReport};
 pub(crate) use watchlist::Watchlist;
 
 /// For how long shares hold without a look, and further ahead than any next look.
-const HORIZON_NS: u64 = 5_000_000_000;
+pub(crate) const HORIZON_NS: u64 = 5_000_000_000;
 /// The next look is in this time at the latest, so that holds and silences are seen.
 const LONGEST_NS: u64 = 1_000_000_000;
 /// And not sooner than this, however short a reading is good for or however long a look takes.
@@ -67,6 +68,7 @@ struct Pace {
     next_ns: AtomicU64,
     until_ns: AtomicU64,
     shares: AtomicU64,
+    transitions: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -89,6 +91,7 @@ impl Monitor {
                 next_ns: AtomicU64::new(0),
                 until_ns: AtomicU64::new(0),
                 shares: AtomicU64::new(0),
+                transitions: AtomicU64::new(0),
             }),
             draws: CachePadded::default(),
             watch: Mutex::new(Watch { signals, detector }),
@@ -139,38 +142,54 @@ impl Monitor {
     #[inline]
     pub(crate) fn shares(&self, now_ns: u64) -> Shares {
         let shares = Shares::from_bits(self.pace.shares.load(Ordering::Relaxed));
+        if shares.is_none() || self.holds(now_ns) { shares } else { Shares::NONE }
+    }
+
+    /// Whether what was last seen still holds.
+    pub(crate) fn holds(&self, now_ns: u64) -> bool {
         // Whoever read the clock before a look ended finds the horizon further ahead.
-        let holds = || self.pace.until_ns.load(Ordering::Relaxed).wrapping_sub(now_ns) <= 2 * HORIZON_NS;
-        if shares.is_none() || holds() { shares } else { Shares::NONE }
+        self.pace.until_ns.load(Ordering::Relaxed).wrapping_sub(now_ns) <= 2 * HORIZON_NS
+    }
+
+    /// How many transitions there have been.
+    pub(crate) fn transitions(&self) -> u64 {
+        self.pace.transitions.load(Ordering::Relaxed)
     }
 
     /// Reads the signals that are due, and judges all of them. No lock is held meanwhile.
     fn look(&self, clock: &dyn Clock, gate: Option<&dyn Own>) {
-        let before_ns = self.pace.next_ns.load(Ordering::Relaxed);
-        let signals = self.watch.lock().signals.clone();
+        let (signals, before_ns) = {
+            let watch = self.watch.lock();
+            (watch.signals.clone(), self.pace.next_ns.load(Ordering::Relaxed))
+        };
         let readings: Vec<Reading> =
             signals.iter().map(|(signal, _)| signal.reading_of(clock, gate)).collect();
         let now_ns = clock.now_ns();
-        {
-            let mut watch = self.watch.lock();
-            if !watch.signals.is(&signals) {
-                return; // these readings are not of what is watched now, and the next who asks looks
-            }
-            let shares = watch.detector.look(now_ns, &readings).shares();
-            self.store(shares, now_ns);
-        }
         let due_ns = signals.iter().filter_map(|(signal, _)| signal.due_ns()).min();
         let ahead_ns = due_ns.map_or(LONGEST_NS, |due_ns| due_ns.saturating_sub(now_ns));
         let next_ns = now_ns.saturating_add(ahead_ns.clamp(SHORTEST_NS, LONGEST_NS));
-        // Unless somebody has looked since, or pushed a value that was not looked at.
+
+        let mut watch = self.watch.lock();
+        if !watch.signals.is(&signals) {
+            return; // these readings are not of what is watched now, and the next who asks looks
+        }
+        watch.detector.look(now_ns, &readings);
+        self.tell(&watch.detector, now_ns, gate);
+        // Unless somebody has looked since, or pushed a value that was not looked at: with the lock held, as by a push,
+        // so that one of the two sees the other.
         let next = &self.pace.next_ns;
         let _ = next.compare_exchange(before_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// With the lock held: shares of an earlier look never replace those of a later one.
-    fn store(&self, shares: Shares, now_ns: u64) {
+    /// With the lock held: what came of an earlier look never replaces what came of a later one.
+    fn tell(&self, detector: &Detector, now_ns: u64, gate: Option<&dyn Own>) {
+        let pressure = detector.pressure();
         self.pace.until_ns.store(now_ns.saturating_add(HORIZON_NS), Ordering::Relaxed);
-        self.pace.shares.store(shares.bits(), Ordering::Relaxed);
+        self.pace.shares.store(pressure.shares().bits(), Ordering::Relaxed);
+        self.pace.transitions.store(detector.transitions(), Ordering::Relaxed);
+        if let Some(gate) = gate {
+            gate.show(pressure.level, detector.is_overloaded());
+        }
     }
 
     /// Pushes a value into the signal of this name. The next who asks looks at it.
@@ -190,20 +209,24 @@ impl Monitor {
             .find(|signal| signal.name() == name)
             .ok_or_else(|| ConfigError::Signal { got: name.to_owned() })?;
         signal.push(value, good_for, clock)?;
-        self.pace.next_ns.store(0, Ordering::Relaxed);
+        self.look_soon(&self.watch.lock());
         Ok(())
     }
 
     /// Watches other signals from now on; those that were here before stay what they are.
-    pub(crate) fn change(&self, signals: &Watchlist, now_ns: u64) {
+    pub(crate) fn change(&self, signals: &Watchlist, now_ns: u64, gate: &dyn Own) {
         let mut watch = self.watch.lock();
         let before = watch.signals.clone();
         let names =
             signals.iter().map(|(signal, rule)| (Arc::from(signal.name()), *rule, before.place(signal)));
-        let shares = watch.detector.change(now_ns, names).shares();
+        watch.detector.change(now_ns, names);
         watch.signals = signals.clone();
-        self.store(shares, now_ns);
-        drop(watch);
+        self.tell(&watch.detector, now_ns, Some(gate));
+        self.look_soon(&watch);
+    }
+
+    /// The next who asks looks.
+    fn look_soon(&self, _locked: &Watch) {
         self.pace.next_ns.store(0, Ordering::Relaxed);
     }
 

@@ -5,7 +5,7 @@
 //! and the swap; what was taken of the word is then put back as by a release, and only the refusal is
 //! counted. Until then a third may be told that the gate is full.
 //!
-//! A gate without a rate pays nothing: where there is one the short way in is closed by thresholds of 0, and who
+//! A gate without a rate pays nothing: where there is one, or the gate measures, the short way in is closed by thresholds of 0, and who
 //! does not get in there looks for another (`admission`). Which of the two was found is settled by the word's
 //! generation, like any configuration.
 
@@ -19,24 +19,32 @@ use crate::state::Flags;
 use crate::word::{Taken, View};
 
 impl Inner {
-    /// As `decide`, with the rate. The clock is read once, before any swap, unless it was already.
+    /// As `decide`, with the rate, and with the time where the gate measures. The clock is read before any swap, unless
+    /// it was already.
     pub(crate) fn decide_rated(
         &self,
         priority: Priority,
         fallback: Fallback,
         weight: u32,
-        mut now_ns: Option<u64>,
+        read_ns: Option<u64>,
+        measured_ns: &mut Option<u64>,
     ) -> Result<Taken, Shed> {
         let state = &*self.state;
+        let mut now_ns = measured_ns.or(read_ns);
         let mut view = self.word.view(state);
         loop {
             let threshold = state.config.threshold(priority.level());
             if view.closed() || !view.fits(weight, threshold) {
                 return Err(self.shed(view, priority, weight));
             }
-            // Read after the word, as the threshold is: by now there may be no rate any more.
+            // Read after the word, as the threshold is: by now there may be no rate any more, or a controller.
+            let flags = state.config.flags();
+            if flags.has(Flags::MEASURED) && measured_ns.is_none() {
+                *measured_ns = Some(self.now_of_entry());
+                now_ns = *measured_ns;
+            }
             let mut offer = None;
-            if state.config.flags().has(Flags::RATED) {
+            if flags.has(Flags::RATED) {
                 let now_ns = *now_ns.get_or_insert_with(|| self.clock.now_ns());
                 offer = state.rate.look(now_ns, weight);
                 if offer.is_none() {
@@ -46,10 +54,13 @@ impl Inner {
             match self.word.try_take(state, view, weight) {
                 Ok(taken) => {
                     if offer.is_some_and(|offer| !state.rate.take(offer, weight)) {
-                        self.undo(taken, priority, fallback, now_ns.unwrap_or_default());
+                        self.undo(taken, priority, fallback);
                         return Err(self.shed_by_rate(view, priority, weight));
                     }
                     state.note_high_water(view.in_flight() + weight);
+                    if measured_ns.is_some() {
+                        state.note_highest(view.in_flight() + weight);
+                    }
                     return Ok(taken);
                 }
                 Err(now) => view = now,
@@ -64,11 +75,14 @@ impl Inner {
 
     /// Puts back what was taken for nothing.
     #[cold]
-    fn undo(&self, taken: Taken, priority: Priority, fallback: Fallback, now_ns: u64) {
+    fn undo(&self, taken: Taken, priority: Priority, fallback: Fallback) {
         let left = self.put_back(taken);
         if left.missing > 0 {
             // A bare exit has taken it meanwhile, which counted a release: of this, then.
-            self.count_admitted(priority, fallback, left.missing, now_ns);
+            self.count_admitted(priority, fallback, left.missing);
+            if self.is_measured() {
+                self.flow(i64::from(left.missing), self.clock.now_ns(), None);
+            }
             self.make_up_for(left.missing);
         }
         self.notify_if(left);

@@ -39,7 +39,11 @@ impl Gate {
 
 #[cfg(feature = "file")]
 mod settings {
+    use std::time::Duration;
+
     use crate::control::Control;
+    use crate::controlled::Steered;
+    use crate::controller::{Bounds, Kind};
     use crate::gate::Gate;
     use crate::monitor::Watchlist;
     use crate::priority::{Priority, Thresholds};
@@ -51,25 +55,47 @@ mod settings {
         pub(crate) limit: u32,
         pub(crate) thresholds: Thresholds,
         pub(crate) rate: Option<Rate>,
+        pub(crate) objective: Option<Duration>,
+        /// As it was configured, whatever `set_limit` made of it. Then `limit` is where it starts, not where it is.
+        pub(crate) controller: Option<(Kind, Bounds)>,
         pub(crate) default_priority: Priority,
         pub(crate) enforce: bool,
         pub(crate) signals: Watchlist,
     }
 
     impl Gate {
-        /// Makes the gate what `to` says, which was checked, and returns what it was before.
+        /// Makes the gate what `to` says, which was checked, and returns what it was before. A controller that is
+        /// configured as before goes on; another one starts at its prior.
         pub(crate) fn configure(&self, to: &Settings, cause: &str) -> Settings {
+            let mut to = to.clone();
+            to.controller = to.controller.map(|(kind, bounds)| (kind, bounds.for_gate(to.objective)));
             let inner = &*self.inner;
             let config = &inner.state.config;
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
             let mut control = inner.cold().control.lock();
             let before = self.settings_of(&control);
-            if before == *to {
+            if before == to {
                 return before;
             }
-            if before.limit != to.limit {
-                control.set_limit(to.limit, Some(cause), now_ns);
+            let anew = before.controller != to.controller;
+            if let Some((kind, bounds)) = to.controller.filter(|_| anew) {
+                control.steered = Some(Steered::new(kind, bounds, now_ns));
+            } else if to.controller.is_none() {
+                control.steered = None;
+            }
+            let limit = match to.controller {
+                Some((_, bounds)) if anew => bounds.prior(),
+                Some(_) => control.limit,
+                None => to.limit,
+            };
+            if control.limit != limit {
+                control.set_limit(limit, Some(cause), now_ns);
                 inner.state.causes.count(Some(cause));
+            }
+            control.objective = to.objective;
+            config.store_objective(to.objective);
+            if to.controller.is_some() || to.objective.is_some() {
+                inner.measure(&control, now_ns);
             }
             control.thresholds = to.thresholds;
             control.default_priority = to.default_priority;
@@ -86,6 +112,9 @@ mod settings {
             config.store_default_priority(to.default_priority);
             control.store_thresholds(config);
             inner.word.publish(&inner.state);
+            if anew {
+                inner.steer_from_here(&mut control, now_ns);
+            }
             before
         }
 
@@ -95,10 +124,13 @@ mod settings {
         }
 
         fn settings_of(&self, control: &Control) -> Settings {
+            let controller = control.steered.map(|steered| steered.configured());
             Settings {
-                limit: control.limit,
+                limit: controller.map_or(control.limit, |(_, bounds)| bounds.prior()),
                 thresholds: control.thresholds,
                 rate: control.rate,
+                objective: control.objective,
+                controller,
                 default_priority: control.default_priority,
                 enforce: self.enforce(),
                 signals: control.signals.clone(),
@@ -114,3 +146,105 @@ mod settings {
 
 #[cfg(feature = "file")]
 pub(crate) use settings::Settings;
+
+#[cfg(all(test, feature = "file", not(tidegate_loom)))]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::controller::{Bounds, Kind};
+    use crate::outcome::Outcome;
+    use crate::priority::Priority;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn gate() -> (Gate, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new(0));
+        (Gate::builder("db", 4).clock(clock.clone()).build().expect("valid"), clock)
+    }
+
+    fn with(gate: &Gate, kind: Kind, bounds: Bounds) -> Settings {
+        Settings { controller: Some((kind, bounds)), ..gate.settings() }
+    }
+
+    fn bounds(prior: u32) -> Bounds {
+        Bounds::new(1, 100, prior).expect("valid")
+    }
+
+    fn serve(gate: &Gate, clock: &ManualClock, seconds: u64, outcome: Outcome) {
+        for _ in 0..10 * seconds + 1 {
+            let ticket = gate.take(Priority::Critical).expect("fits");
+            clock.advance(SECOND / 10);
+            gate.put(ticket, outcome);
+        }
+    }
+
+    #[test]
+    fn a_controller_comes_stays_changes_and_goes() {
+        let (gate, clock) = gate();
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
+        assert_eq!(gate.limit(), 20);
+        assert_eq!(gate.limit_history().last().expect("one").cause.as_deref(), Some("file"));
+        serve(&gate, &clock, 2, Outcome::Overload);
+        assert_eq!(gate.limit(), 16, "18, then 16.2");
+        // The same once more, with something else: it goes on.
+        let same = Settings { enforce: false, limit: 7, ..with(&gate, Kind::Aimd, bounds(20)) };
+        gate.configure(&same, "file");
+        assert_eq!((gate.limit(), gate.controller().expect("there").looks), (16, 2));
+        gate.set_limit(40, None).expect("within");
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
+        assert_eq!(gate.limit(), 40, "what was set by hand stays, too");
+        // Another one starts at its prior.
+        gate.configure(&with(&gate, Kind::Vegas, bounds(30)), "file");
+        let report = gate.controller().expect("there");
+        assert_eq!((gate.limit(), report.kind, report.looks), (30, Kind::Vegas, 0));
+        // None: the limit of the file, and nobody moves it.
+        gate.configure(&Settings { controller: None, limit: 9, ..gate.settings() }, "file");
+        assert!(gate.controller().is_none());
+        serve(&gate, &clock, 5, Outcome::Overload);
+        assert_eq!((gate.limit(), gate.set_limit(500, None).map(|change| change.to)), (9, Ok(500)));
+    }
+
+    #[test]
+    fn the_objective_is_the_controllers_too_and_another_one_starts_it_anew() {
+        let (gate, _clock) = gate();
+        let objective = |ms| Some(Duration::from_millis(ms));
+        gate.configure(
+            &Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
+            "file",
+        );
+        let report = gate.controller().expect("there");
+        assert_eq!((report.objective, report.bounds.objective_seconds()), (objective(50), Some(0.05)));
+        gate.set_limit(30, None).expect("within");
+        gate.configure(
+            &Settings { objective: objective(50), ..with(&gate, Kind::Goodput, bounds(20)) },
+            "file",
+        );
+        assert_eq!(gate.limit(), 30);
+        gate.configure(
+            &Settings { objective: objective(60), ..with(&gate, Kind::Goodput, bounds(20)) },
+            "file",
+        );
+        assert_eq!((gate.limit(), gate.objective()), (20, objective(60)));
+    }
+
+    #[test]
+    fn what_is_inside_when_measuring_begins_is_counted_in() {
+        let (gate, clock) = gate();
+        let ticket = gate.take(Priority::Critical).expect("fits");
+        gate.enter(None).expect("fits");
+        clock.advance(SECOND);
+        gate.configure(&Settings { objective: Some(Duration::from_secs(1)), ..gate.settings() }, "file");
+        let begun = gate.reading().expect("at rest");
+        clock.advance(SECOND);
+        assert!(gate.exit(Outcome::Success));
+        clock.advance(SECOND);
+        gate.put(ticket, Outcome::Success);
+        clock.advance(SECOND);
+        let window = gate.reading().expect("at rest").window_since(&begun);
+        assert!((window.in_flight_seconds - 3.0).abs() < 1e-9, "{window:?}");
+        assert_eq!(window.completions, 1, "of the ticket nobody knows when it came");
+    }
+}

@@ -6,10 +6,11 @@
 
 use crossbeam_utils::CachePadded;
 
+use crate::measured::{self, Ended, Sums};
 use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
 use crate::shed::{REASONS, Reason};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, thread};
 use crate::thread::Place;
 
 /// Shards owned by one thread each.
@@ -60,13 +61,24 @@ const EXTRA_RELEASED: usize = EXTRA_ADMITTED + PRIORITIES;
 const SHED: usize = EXTRA_RELEASED + 1;
 const FLOW: usize = SHED + PRIORITIES * REASONS;
 const CELLS: usize = 64;
-const _: () = assert!(FLOW + 4 <= CELLS);
 
-// The four cells of the occupancy's flow.
+// Where a gate measures. What stands between the first two belongs together: see `flow`.
 const BEGUN: usize = FLOW;
 const ENDED: usize = FLOW + 1;
 const LEVEL: usize = FLOW + 2;
 const MOMENT: usize = FLOW + 3;
+// See `measured` for what these are sums of.
+const COMPLETED: usize = FLOW + 4;
+const GOOD: usize = FLOW + 5;
+const OVERLOAD: usize = FLOW + 6;
+const LATENCY: usize = FLOW + 7;
+const SQUARE: usize = FLOW + 8;
+const SQUARE_HIGH: usize = FLOW + 9;
+const LOG: usize = FLOW + 10;
+const LOG_SQUARE: usize = FLOW + 11;
+const BARE_SUCCESS: usize = FLOW + 12;
+const BARE_OVERLOAD: usize = FLOW + 13;
+const _: () = assert!(BARE_OVERLOAD < CELLS);
 
 impl Counter {
     #[allow(clippy::inline_always)] // a constant wherever the counter is one
@@ -112,45 +124,99 @@ impl Shard {
 
     #[inline]
     fn add(&self, place: Place, cell: usize, n: u64) {
+        let _ = self.add_to(place, cell, n);
+    }
+
+    /// Whether the sum wrapped.
+    #[inline]
+    fn add_to(&self, place: Place, cell: usize, n: u64) -> bool {
         let cell = &self.cells[cell];
         if place.exclusive {
-            let next = cell.load(Ordering::Relaxed).wrapping_add(n);
+            let (next, wrapped) = cell.load(Ordering::Relaxed).overflowing_add(n);
             cell.store(next, Ordering::Release);
+            wrapped
         } else {
-            cell.fetch_add(n, Ordering::Release);
+            cell.fetch_add(n, Ordering::Release).checked_add(n).is_none()
         }
     }
 
-    /// Notes that the weight inside changed by `change` at `now_us`.
+    /// Notes that the weight inside changed by `change` at `now_us`, and what `ended` by it.
     ///
     /// The time integral of the weight inside is `level x now - moments`, where `level` sums the
-    /// changes and `moments` sums each change times its moment. The two belong together, so they
-    /// stand between two counters, and a reading that finds the counters apart is taken again.
+    /// changes and `moments` sums each change times its moment. The two belong together, and so does what
+    /// ended, so they stand between two counters, and a reading that finds the counters apart is taken again.
     #[inline]
-    pub(crate) fn flow(&self, place: Place, change: i64, now_us: u64) {
+    pub(crate) fn flow(&self, place: Place, change: i64, now_us: u64, ended: Option<Ended>) {
         #[allow(clippy::cast_sign_loss)] // sums modulo 2^64: a negative change is a large addition
         let change = change as u64;
         self.add(place, BEGUN, 1);
         self.add(place, LEVEL, change);
         self.add(place, MOMENT, change.wrapping_mul(now_us));
+        match ended {
+            None | Some(Ended::Bare(Outcome::Ignore)) => {}
+            Some(Ended::Bare(Outcome::Success)) => self.add(place, BARE_SUCCESS, 1),
+            Some(Ended::Bare(Outcome::Overload)) => self.add(place, BARE_OVERLOAD, 1),
+            Some(Ended::Permit { latency_ns, outcome, good }) => {
+                self.complete(place, latency_ns, outcome, good)
+            }
+        }
         self.add(place, ENDED, 1);
     }
 
-    /// The part of the occupancy integral that this shard has seen, in weight-microseconds modulo
-    /// 2^64. A thread that was interrupted halfway gets the processor, since half a change is off by the
-    /// gate's age. Bounded: a shard that never comes to rest yields its last reading.
-    fn occupancy(&self, now_us: u64) -> u64 {
-        let mut occupancy = 0;
-        for _ in 0..1_000 {
-            let ended = self.read(ENDED);
-            let (level, moment) = (self.read(LEVEL), self.read(MOMENT));
-            occupancy = level.wrapping_mul(now_us).wrapping_sub(moment);
-            if self.read(BEGUN) == ended {
-                break;
-            }
-            std::thread::yield_now();
+    #[inline]
+    fn complete(&self, place: Place, latency_ns: u64, outcome: Outcome, good: bool) {
+        if outcome == Outcome::Ignore {
+            return;
         }
-        occupancy
+        self.add(place, COMPLETED, 1);
+        if good {
+            self.add(place, GOOD, 1);
+        }
+        if outcome == Outcome::Overload {
+            self.add(place, OVERLOAD, 1);
+        }
+        self.add(place, LATENCY, measured::latency(latency_ns));
+        let square = u128::from(latency_ns) * u128::from(latency_ns);
+        #[allow(clippy::cast_possible_truncation)] // the lower half
+        let carry = self.add_to(place, SQUARE, square as u64);
+        let high = (square >> 64) as u64 + u64::from(carry); // below 2^64 - 1, and so it fits
+        if high > 0 {
+            self.add(place, SQUARE_HIGH, high);
+        }
+        let (log, log_square) = measured::logs(latency_ns);
+        self.add(place, LOG, log);
+        self.add(place, LOG_SQUARE, log_square);
+    }
+
+    fn sums(&self) -> Sums {
+        Sums {
+            level: self.read(LEVEL),
+            moment: self.read(MOMENT),
+            completed: self.read(COMPLETED),
+            good: self.read(GOOD),
+            overload: self.read(OVERLOAD),
+            latency: self.read(LATENCY),
+            latency_square: u128::from(self.read(SQUARE)) | u128::from(self.read(SQUARE_HIGH)) << 64,
+            log: self.read(LOG),
+            log_square: self.read(LOG_SQUARE),
+            bare_success: self.read(BARE_SUCCESS),
+            bare_overload: self.read(BARE_OVERLOAD),
+        }
+    }
+
+    /// The sums at rest. A thread that was interrupted halfway gets the processor, since half a change is off by
+    /// the gate's age. Bounded: of a shard that never comes to rest, the last reading as an error.
+    fn sums_at_rest(&self, tries: u32) -> Result<Sums, Sums> {
+        let mut sums = Sums::default();
+        for _ in 0..tries {
+            let ended = self.read(ENDED);
+            sums = self.sums();
+            if self.read(BEGUN) == ended {
+                return Ok(sums);
+            }
+            thread::yield_now();
+        }
+        Err(sums)
     }
 
     fn read(&self, cell: usize) -> u64 {
@@ -223,10 +289,24 @@ impl Totals {
     /// The occupancy integral in weight-microseconds, modulo 2^63. Never negative: a change that was counted
     /// after `now_us` was read would make it so by a moment, a clock set back by more.
     pub(crate) fn occupancy(shards: &[CachePadded<Shard>], now_us: u64) -> u64 {
-        let sum = shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.occupancy(now_us)));
+        const TRIES: u32 = 1_000;
+        let sum = |sums: Sums, shard: &CachePadded<Shard>| {
+            sums.plus(&shard.sums_at_rest(TRIES).unwrap_or_else(|torn| torn))
+        };
+        let sum = shards.iter().fold(Sums::default(), sum).occupancy(now_us);
         #[allow(clippy::cast_possible_wrap)] // that is how a sum modulo 2^64 says that it is negative
         u64::try_from(sum as i64).unwrap_or(0)
     }
+}
+
+/// What a gate measured, over all shards. `None` where a thread was interrupted halfway and did not go on within
+/// `tries` yields a shard.
+pub(crate) fn sums_at_rest(shards: &[CachePadded<Shard>], tries: u32) -> Option<Sums> {
+    let mut all = Sums::default();
+    for shard in shards {
+        all = all.plus(&shard.sums_at_rest(tries).ok()?);
+    }
+    Some(all)
 }
 
 #[cfg(all(test, not(tidegate_loom)))]
@@ -254,14 +334,14 @@ mod tests {
         let shards = [CachePadded::new(Shard::new()), CachePadded::new(Shard::new())];
         let [first, second] = &shards;
         let (own, shared) = (Place { index: 0, exclusive: true }, Place { index: 1, exclusive: false });
-        first.flow(own, 3, 10);
-        second.flow(shared, 1, 20); // entered on one shard,
-        first.flow(own, -1, 30); // left on another
+        first.flow(own, 3, 10, None);
+        second.flow(shared, 1, 20, None); // entered on one shard,
+        first.flow(own, -1, 30, None); // left on another
         let at = |now| Totals::occupancy(&shards, now);
         assert_eq!(at(30), 3 * 20 + 10);
         assert_eq!(at(40), 3 * 20 + 10 + 3 * 10);
-        first.flow(own, -3, 40);
-        second.flow(shared, 9, 200);
+        first.flow(own, -3, 40, None);
+        second.flow(shared, 9, 200, None);
         assert_eq!(at(199), 100 - 9, "counted after the clock was read: a moment short");
         assert_eq!(at(0), 0, "a clock set back");
     }

@@ -14,6 +14,8 @@
 //! | [`Causes`] | setters of the limit |
 //! | [`Tail`] | releases, where timing is on: histograms, whose size is fixed at construction |
 
+use std::time::Duration;
+
 use crossbeam_utils::CachePadded;
 
 use crate::causes::Causes;
@@ -23,6 +25,7 @@ use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
 use crate::rate::RateState;
 use crate::shard::{SHARDS, Shard};
+use crate::shown::Shown;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The line that every admission and release takes for itself.
@@ -33,6 +36,8 @@ pub(crate) struct Hot {
     pub(crate) word: AtomicU64,
     /// The most weight that was ever in flight. Beside the word: reading it costs nothing there.
     pub(crate) high_water: AtomicU32,
+    /// The same since the last look, where the gate measures.
+    pub(crate) highest: AtomicU32,
 }
 
 /// The line that admissions only read.
@@ -45,6 +50,16 @@ pub(crate) struct Config {
     flags: AtomicU32,
     /// The level of the priority of requests that name none.
     default_priority: AtomicU32,
+    /// Written by looks at signals, a few a second at most.
+    pub(crate) shown: Shown,
+    /// An answer within it is good; without an objective the end of time.
+    objective_ns: AtomicU64,
+    /// When somebody should look for the controller,
+    next_look_ns: AtomicU64,
+    /// and before which moment the clock must have gone back.
+    back_ns: AtomicU64,
+    /// Moves of the controller that stand in the history.
+    moves: AtomicU64,
 }
 
 /// What a gate does beyond its fixed limit; a plain gate has none of it.
@@ -75,8 +90,12 @@ impl Flags {
     pub(crate) const WATCHED_SEEN: Self = Self(1 << 13);
     /// What setting signals raises.
     pub(crate) const WATCHED_ON: Self = Self(Self::WATCHED.0 | Self::WATCHED_SEEN.0);
+    /// Entries and exits are timed, for `timing` or for a controller. Once raised it stays, so that whoever was
+    /// counted in is counted out.
+    pub(crate) const MEASURED: Self = Self(1 << 8);
     /// Whether who does not get in by the short way may get in by another.
-    pub(crate) const ANOTHER_WAY: Self = Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0 | Self::WATCHED_SEEN.0);
+    pub(crate) const ANOTHER_WAY: Self =
+        Self(Self::DRY_RUN.0 | Self::RATED_SEEN.0 | Self::WATCHED_SEEN.0 | Self::MEASURED.0);
     /// What the first bare entry raises.
     pub(crate) const BARE: Self = Self(Self::BARE_SEEN.0 | Self::CHECKED.0);
     /// Its owner closed it, for good.
@@ -131,6 +150,45 @@ impl Config {
         self.default_priority.store(u32::from(priority as u8), Ordering::Relaxed);
     }
 
+    /// The objective in nanoseconds; without one the end of time.
+    #[inline]
+    pub(crate) fn objective_ns(&self) -> u64 {
+        self.objective_ns.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn store_objective(&self, objective: Option<Duration>) {
+        let ns = |objective: Duration| u64::try_from(objective.as_nanos()).unwrap_or(u64::MAX);
+        self.objective_ns.store(objective.map_or(u64::MAX, ns), Ordering::Relaxed);
+    }
+
+    /// Whether somebody should look, and then the time that was set for it.
+    #[inline]
+    pub(crate) fn due_look(&self, now_ns: u64) -> Option<u64> {
+        let next_ns = self.next_look_ns.load(Ordering::Relaxed);
+        (now_ns >= next_ns || now_ns < self.back_ns.load(Ordering::Relaxed)).then_some(next_ns)
+    }
+
+    /// Of those who find that it is time, the one who looks.
+    pub(crate) fn claim_look(&self, due_ns: u64, next_ns: u64) -> bool {
+        let claim = self.next_look_ns.compare_exchange(due_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
+        claim.is_ok()
+    }
+
+    /// A look is due at `next_ns`, and where the clock reads less than `back_ns`.
+    pub(crate) fn arm_look(&self, next_ns: u64, back_ns: u64) {
+        self.back_ns.store(back_ns, Ordering::Relaxed);
+        self.next_look_ns.store(next_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// With the control lock held. Release: whoever sees the number finds the moves in the history.
+    pub(crate) fn store_moves(&self, moves: u64) {
+        self.moves.store(moves, Ordering::Release);
+    }
+
     /// What the flags were before. A flag that is seen raised, or lowered, carries what was done before that.
     pub(crate) fn raise(&self, flag: Flags) -> Flags {
         Flags(self.flags.fetch_or(flag.0, Ordering::AcqRel))
@@ -157,6 +215,10 @@ pub(crate) struct DryRun {
     pub(crate) over_bare: AtomicU64,
     /// Draws made for bare exits, the state of their generator.
     pub(crate) draws: AtomicU64,
+    /// Let in although the gate was full,
+    pub(crate) full: AtomicU64,
+    /// or full for the priority: what enforcement would have shed with `limit` and `priority`.
+    pub(crate) reserved: AtomicU64,
 }
 
 /// The shared, mutable state of a gate.
@@ -181,18 +243,29 @@ const _: () = {
 impl GateState {
     pub(crate) fn new() -> Self {
         Self {
-            hot: CachePadded::new(Hot { word: AtomicU64::new(0), high_water: AtomicU32::new(0) }),
+            hot: CachePadded::new(Hot {
+                word: AtomicU64::new(0),
+                high_water: AtomicU32::new(0),
+                highest: AtomicU32::new(0),
+            }),
             config: CachePadded::new(Config {
                 short: std::array::from_fn(|_| AtomicU32::new(0)),
                 thresholds: std::array::from_fn(|_| AtomicU32::new(0)),
                 flags: AtomicU32::new(0),
                 default_priority: AtomicU32::new(0),
+                shown: Shown::new(),
+                objective_ns: AtomicU64::new(u64::MAX),
+                next_look_ns: AtomicU64::new(u64::MAX),
+                back_ns: AtomicU64::new(0),
+                moves: AtomicU64::new(0),
             }),
             rate: CachePadded::new(RateState::new()),
             dry_run: CachePadded::new(DryRun {
                 over_permits: AtomicU64::new(0),
                 over_bare: AtomicU64::new(0),
                 draws: AtomicU64::new(0),
+                full: AtomicU64::new(0),
+                reserved: AtomicU64::new(0),
             }),
             shards: std::array::from_fn(|_| CachePadded::new(Shard::new())),
             causes: CachePadded::new(Causes::new()),
@@ -207,6 +280,23 @@ impl GateState {
         }
     }
 
+    /// Raises the mark of the time since the last look, after an admission.
+    #[inline]
+    pub(crate) fn note_highest(&self, in_flight: u32) {
+        if in_flight > self.hot.highest.load(Ordering::Relaxed) {
+            self.hot.highest.fetch_max(in_flight, Ordering::Relaxed);
+        }
+    }
+
+    /// The most weight in flight since this was last asked; `in_flight` is read anew, since the next time starts
+    /// with what is inside.
+    pub(crate) fn take_highest(&self, in_flight: impl Fn() -> u32) -> u32 {
+        let highest = self.hot.highest.swap(0, Ordering::Relaxed);
+        let now = in_flight();
+        self.note_highest(now);
+        highest.max(now)
+    }
+
     /// The weight inside that dry run let in beyond the limit, in entries.
     pub(crate) fn over_in_flight(&self) -> u64 {
         self.dry_run.over_permits.load(Ordering::Acquire) + self.dry_run.over_bare.load(Ordering::Acquire)
@@ -216,10 +306,14 @@ impl GateState {
     #[cfg(all(unix, not(tidegate_loom)))]
     pub(crate) fn empty(&self) {
         self.hot.high_water.store(0, Ordering::Relaxed);
+        self.hot.highest.store(0, Ordering::Relaxed);
+        self.dry_run.full.store(0, Ordering::Relaxed);
+        self.dry_run.reserved.store(0, Ordering::Relaxed);
         self.dry_run.over_permits.store(0, Ordering::Relaxed);
         self.dry_run.over_bare.store(0, Ordering::Relaxed);
         // Exits of blocks that the parent entered find no bare entry here, and take nothing.
         self.config.lower(Flags::BARE_SEEN);
+        self.config.shown.empty();
         for shard in &self.shards {
             shard.empty();
         }

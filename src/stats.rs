@@ -9,7 +9,7 @@ use crate::outcome::{OUTCOMES, Outcome};
 use crate::priority::{PRIORITIES, Priority};
 use crate::shard::{Counter, Fallback, Totals};
 use crate::shed::Reason;
-use crate::state::{GateState, Tail};
+use crate::state::{Flags, GateState, Tail};
 use crate::sync::Ordering;
 use crate::word::Word;
 
@@ -36,6 +36,11 @@ pub struct Stats {
     /// The time integral of the weight in flight, in weight-microseconds modulo 2^63; `None` without timing.
     /// Its difference over an interval, divided by the interval, is the mean weight in flight.
     pub occupancy_us: Option<u64>,
+    /// The pressure level from 0 to 1, as of the last look at the signals; 0 where nobody has looked for five seconds,
+    /// `None` without signals.
+    pub pressure: Option<f64>,
+    /// Whether any signal was overloaded then.
+    pub overloaded: bool,
     pub(crate) counts: Counts,
     latency: Option<Box<[Histogram; PRIORITIES]>>,
 }
@@ -45,6 +50,8 @@ impl Stats {
     pub(crate) fn read(word: Word, state: &GateState, tail: Tail<'_>) -> Self {
         let counts = Counts::read(state, tail);
         let view = word.view(state);
+        let watched = state.config.flags().has(Flags::WATCHED);
+        let (level, overloaded) = state.config.shown.load();
         Self {
             limit: state.config.limit(),
             in_flight: view.in_flight(),
@@ -54,9 +61,17 @@ impl Stats {
             unmatched_exits: counts.totals.get(Counter::UnmatchedExit),
             collected: counts.totals.get(Counter::Collected),
             occupancy_us: None,
+            pressure: watched.then_some(level),
+            overloaded: watched && overloaded,
             counts,
             latency: tail.latencies().map(|by_priority| Box::new(by_priority.map(Histogram::read))),
         }
+    }
+
+    /// For what was seen too long ago.
+    pub(crate) fn forget_pressure(&mut self) {
+        self.pressure = self.pressure.and(Some(0.0));
+        self.overloaded = false;
     }
 
     /// How long permits of a priority were held, without those whose outcome was `ignore`; `None`

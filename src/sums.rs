@@ -19,6 +19,10 @@ pub struct GateSum {
     pub limit: Option<u64>,
     /// The weight in flight, in gates that are open or have something inside; `None` where none is.
     pub in_flight: Option<u64>,
+    /// The highest pressure level of the gates that are open and have signals; `None` where none has.
+    pub pressure: Option<f64>,
+    /// How many of these are overloaded.
+    pub overloaded: Option<u64>,
     /// What was counted.
     pub counts: Counts,
 }
@@ -125,6 +129,11 @@ impl Sums {
         let (sum, pids) = self.of(gate);
         if !closed {
             *sum.limit.get_or_insert(0) += u64::from(stats.limit);
+            if let Some(level) = stats.pressure {
+                let highest = sum.pressure.get_or_insert(0.0);
+                *highest = highest.max(level);
+                *sum.overloaded.get_or_insert(0) += u64::from(stats.overloaded);
+            }
         }
         if !closed || stats.in_flight > 0 {
             *sum.in_flight.get_or_insert(0) += u64::from(stats.in_flight);

@@ -3,13 +3,13 @@
 
 #[cfg(not(tidegate_loom))]
 mod real {
-    use std::thread;
     use std::time::Duration;
 
     use crossbeam_utils::Backoff;
 
     pub(crate) use portable_atomic::AtomicU128;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use std::thread;
 
     /// `parking_lot`'s mutex, without its queue. The queues of all its locks are one table of nodes that lie
     /// on the waiting threads' stacks. A forked child inherits the table, but the C library gives those
@@ -48,6 +48,7 @@ mod real {
 #[cfg(tidegate_loom)]
 mod real {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use loom::thread;
 
     /// loom has none of this size: a value behind its mutex, whose every use is ordered as strongly.
     #[derive(Debug)]

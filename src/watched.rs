@@ -11,43 +11,43 @@ use std::time::Duration;
 
 use crate::admission::Inner;
 use crate::control::Control;
-use crate::detector::Rule;
+use crate::controlled::TRIES;
+use crate::detector::{Rule, Transition};
 use crate::error::ConfigError;
 use crate::gate::Gate;
 use crate::monitor::{Monitor, PressureReport, Watchlist};
 use crate::outcome::Outcome;
 use crate::priority::Priority;
-use crate::shard::{Counter, Fallback, Totals};
+use crate::shard::{Counter, Fallback, sums_at_rest};
 use crate::shed::{Reason, RetryAfter, Shed};
+use crate::shown::uptime_ns;
 use crate::signal::{Figures, Own, Signal};
 use crate::state::Flags;
 use crate::word::Taken;
 
 impl Inner {
-    /// As `decide_rated`, with the pressure. `since_ns` becomes the time after a look.
+    /// As `decide_rated`, with the pressure. Where the gate measures, the time of the entry becomes that after a look.
     pub(crate) fn decide_watched(
         &self,
         priority: Priority,
         fallback: Fallback,
         weight: u32,
-        since_ns: &mut u64,
+        measured_ns: &mut Option<u64>,
     ) -> Result<Taken, Shed> {
-        let mut now_ns = self.timing.then_some(*since_ns);
+        let mut read_ns = None;
         if self.state.config.flags().has(Flags::WATCHED) {
-            let looked_ns = self.look_at(now_ns.unwrap_or_else(|| self.clock.now_ns()));
-            now_ns = Some(looked_ns);
-            if self.timing {
-                *since_ns = looked_ns;
-            }
-            if self.monitor().draw(priority, looked_ns) {
+            let now_ns = self.watch_at(measured_ns.unwrap_or_else(|| self.clock.now_ns()));
+            *measured_ns = measured_ns.map(|before_ns| now_ns.max(before_ns));
+            read_ns = Some(now_ns);
+            if self.monitor().draw(priority, now_ns) {
                 return Err(self.shed_by_pressure(priority, weight));
             }
         }
-        self.decide_rated(priority, fallback, weight, now_ns)
+        self.decide_rated(priority, fallback, weight, read_ns, measured_ns)
     }
 
     /// Looks at the signals if it is time, and says what time it is then.
-    fn look_at(&self, now_ns: u64) -> u64 {
+    fn watch_at(&self, now_ns: u64) -> u64 {
         let monitor = self.monitor();
         let looked = monitor.is_due(now_ns) && monitor.look_if_first(now_ns, &*self.clock, Some(self));
         if looked { self.clock.now_ns() } else { now_ns }
@@ -78,16 +78,21 @@ impl Inner {
 impl Own for Inner {
     fn figures(&self) -> Figures {
         let totals = self.totals();
-        let occupancy_us =
-            self.timing.then(|| Totals::occupancy(&self.state.shards, self.clock.now_ns() / 1_000));
+        let now_us = self.clock.now_ns() / 1_000;
+        let measured = self.is_measured().then(|| sums_at_rest(&self.state.shards, TRIES)).flatten();
+        let objective_ns = Some(self.state.config.objective_ns()).filter(|&ns| ns < u64::MAX);
         Figures {
-            occupancy_us,
+            occupancy_us: measured.map(|sums| sums.occupancy(now_us)),
             released_weight: totals.released_weight(),
             released: totals.completions(),
             success: totals.get(Counter::Released(Outcome::Success)),
             overload: totals.get(Counter::Released(Outcome::Overload)),
-            objective: self.cold().control.lock().objective,
+            objective: objective_ns.map(Duration::from_nanos),
         }
+    }
+
+    fn show(&self, level: f64, overloaded: bool) {
+        self.state.config.shown.store(level, overloaded, uptime_ns());
     }
 }
 
@@ -125,8 +130,21 @@ impl Gate {
         if !inner.state.config.flags().has(Flags::WATCHED) {
             return None;
         }
-        let now_ns = inner.look_at(inner.clock.now_ns());
+        let now_ns = inner.watch_at(inner.clock.now_ns());
         Some(inner.monitor().report(now_ns))
+    }
+
+    /// How many transitions of signals there have been: one load, for whoever wants to know whether there are new ones.
+    #[must_use]
+    pub fn pressure_transitions(&self) -> u64 {
+        self.inner.monitor().transitions()
+    }
+
+    /// Of the last 64 transitions those with a greater number, oldest first.
+    #[must_use]
+    pub fn pressure_transitions_after(&self, number: u64) -> Vec<Transition> {
+        let detector = self.inner.monitor().detector();
+        detector.history().filter(|transition| transition.number > number).cloned().collect()
     }
 
     /// Watches other signals from now on. Those that stay, by name and by what they measure, keep what they have read
@@ -155,7 +173,7 @@ impl Inner {
     /// what is to be dropped without the lock.
     pub(crate) fn store_signals(&self, control: &mut Control, signals: &Watchlist, now_ns: u64) -> Watchlist {
         let signals = control.signals.becoming(signals);
-        self.monitor().change(&signals, now_ns);
+        self.monitor().change(&signals, now_ns, self);
         if signals.is_empty() {
             self.state.config.lower(Flags::WATCHED);
         } else {

@@ -168,9 +168,10 @@ impl Word {
     }
 
     /// Makes the configuration stored before this call the one every later admission rests on.
-    /// Callers serialise their changes.
-    pub(crate) fn publish(self, state: &GateState) {
-        self.bump(state, 0);
+    /// Callers serialise their changes. What the word was before.
+    #[allow(clippy::must_use_candidate)]
+    pub(crate) fn publish(self, state: &GateState) -> View {
+        self.bump(state, 0)
     }
 
     /// Closes the word for good; whether this call did. Closing it again changes nothing.

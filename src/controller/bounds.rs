@@ -91,6 +91,14 @@ pub enum BoundsError {
     /// An objective of no time: no answer would be good.
     #[error("objective must be longer than zero")]
     Objective,
+    /// The gate's objective is not the bounds'.
+    #[error("a gate has one objective: it has {gate:?}, and its controller's bounds have {bounds:?}")]
+    TwoObjectives {
+        /// The gate's.
+        gate: Duration,
+        /// That of the bounds.
+        bounds: Duration,
+    },
 }
 
 impl Bounds {
@@ -154,6 +162,23 @@ impl Bounds {
     #[must_use]
     pub fn prior(&self) -> u32 {
         self.prior
+    }
+
+    /// The time within which an answer is good.
+    pub(crate) fn said_objective(&self) -> Option<Duration> {
+        self.objective
+    }
+
+    /// With the gate's objective.
+    pub(crate) fn for_gate(mut self, objective: Option<Duration>) -> Self {
+        self.objective = objective;
+        self
+    }
+
+    /// Starting at `prior`, which is within the bounds.
+    pub(crate) fn starting_at(mut self, prior: u32) -> Self {
+        self.prior = prior.clamp(self.min, self.max);
+        self
     }
 
     /// The objective in seconds.

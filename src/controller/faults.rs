@@ -417,7 +417,7 @@ fn count() -> impl Strategy<Value = u64> {
 
 prop_compose! {
     fn any_window()(
-        counts in prop::array::uniform6(count()),
+        counts in prop::array::uniform8(count()),
         numbers in prop::array::uniform5(number()),
         highest_in_flight in any::<u32>(),
     ) -> Window {
@@ -434,6 +434,8 @@ prop_compose! {
             highest_in_flight,
             admissions: counts[4],
             refusals: counts[5],
+            priority_refusals: counts[6],
+            extra_weight: counts[7],
         }
     }
 }

@@ -28,6 +28,10 @@ pub struct Window {
     pub admissions: u64,
     /// Requests that met a full gate: shed with `limit`.
     pub refusals: u64,
+    /// Turned away below the limit, by their priority's threshold: shed with `priority`.
+    pub priority_refusals: u64,
+    /// The weight beyond 1 of what was released.
+    pub extra_weight: u64,
 }
 
 impl Window {
@@ -58,6 +62,8 @@ impl Window {
         self.highest_in_flight = self.highest_in_flight.max(next.highest_in_flight);
         self.admissions = self.admissions.saturating_add(next.admissions);
         self.refusals = self.refusals.saturating_add(next.refusals);
+        self.priority_refusals = self.priority_refusals.saturating_add(next.priority_refusals);
+        self.extra_weight = self.extra_weight.saturating_add(next.extra_weight);
     }
 
     /// How long it was, in seconds, never zero.
@@ -73,6 +79,11 @@ impl Window {
     /// The time average of in flight.
     pub(crate) fn in_flight(&self) -> f64 {
         finite(self.in_flight_seconds / self.elapsed())
+    }
+
+    /// The weight of one that completed, on average.
+    pub(crate) fn mean_weight(&self) -> f64 {
+        1.0 + float(self.extra_weight) / self.count().max(1.0)
     }
 
     /// The mean latency, in seconds; of none, zero.

@@ -45,7 +45,17 @@ impl GateTable {
     /// What of it can be changed while the gate is in use.
     pub(crate) fn settings(&self) -> Settings {
         let Self { limit, thresholds, rate, default_priority, enforce, timing: _ } = *self;
-        Settings { limit, thresholds, rate, default_priority, enforce, signals: Watchlist::unchecked([]) }
+        let signals = Watchlist::unchecked([]);
+        Settings {
+            limit,
+            thresholds,
+            rate,
+            objective: None,
+            controller: None,
+            default_priority,
+            enforce,
+            signals,
+        }
     }
 
     /// A builder for such a gate.

@@ -22,7 +22,7 @@ pub(super) fn explain<'g>(gates: impl Iterator<Item = &'g Gate>, classifier: Opt
 
 fn explain_gate(to: &mut String, gate: &Gate) -> fmt::Result {
     let settings = gate.settings();
-    let Settings { limit, thresholds, rate, default_priority, enforce, signals: _ } = settings.clone();
+    let Settings { limit, thresholds, rate, default_priority, enforce, .. } = settings.clone();
     let at_limit = thresholds.at(limit);
     write!(to, "gate {}: at most {limit} at once", gate.name())?;
     let kept_out = Priority::ALL.into_iter().zip(at_limit).filter(|&(_, threshold)| threshold < limit);

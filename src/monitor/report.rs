@@ -82,7 +82,7 @@ impl PressureReport {
         Self {
             level: pressure.level,
             shares: Priority::ALL.map(|priority| shares.share(priority)),
-            overloaded: detector.watched().iter().any(|watched| watched.overloaded),
+            overloaded: detector.is_overloaded(),
             signals: signals.iter().zip(detector.watched()).map(report).collect(),
             transitions: detector.history().cloned().collect(),
             transition_count: detector.transitions(),

@@ -21,8 +21,8 @@ use super::retired::Retired;
 
 const LOCK: &str = "lock";
 /// One for each layout: versions whose counts differ do not touch each other's.
-const RETIRED: &str = "retired-2";
-const UNFINISHED: &str = "retired-2.unfinished";
+const RETIRED: &str = "retired-3";
+const UNFINISHED: &str = "retired-3.unfinished";
 /// A reader is done within milliseconds; one that was stopped must not stop all others.
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -9,6 +9,7 @@
 
 use std::mem::{align_of, size_of};
 
+use crate::shown::uptime_ns;
 use crate::state::{GateState, Tail};
 use crate::stats::Stats;
 use crate::sums::Presence;
@@ -22,7 +23,7 @@ use super::process::Identity;
 const MAGIC: u64 = u64::from_ne_bytes(*b"tidegate");
 
 /// Changes with the meaning of anything in the file.
-pub(super) const LAYOUT: u64 = 2;
+pub(super) const LAYOUT: u64 = 3;
 
 #[derive(Debug)]
 #[repr(C)]
@@ -146,7 +147,10 @@ impl<'a> Contents<'a> {
     /// is nothing, while what was counted before might not be all of it.
     pub(super) fn read(&self) -> (Presence, Stats) {
         let presence = self.presence();
-        let stats = Stats::read(Word::Local, &self.front.state, self.tail);
+        let mut stats = Stats::read(Word::Local, &self.front.state, self.tail);
+        if !self.front.state.config.shown.holds(uptime_ns()) {
+            stats.forget_pressure();
+        }
         let forked = self.front.header.forked.load(Ordering::Relaxed) != 0;
         if presence == Presence::Here && forked && stats.unused() {
             return (Presence::Template, stats);

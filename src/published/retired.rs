@@ -158,8 +158,9 @@ mod tests {
         for end in 0..text.len() {
             assert_eq!(Retired::parse(&text[..end]), None, "cut after {end} bytes");
         }
+        let (this, next) = (format!("retired {LAYOUT}"), format!("retired {}", LAYOUT + 1));
         for (part, other) in
-            [("retired 2", "retired 3"), ("counts 0 1", "counts 0"), ("gate db", "door db"), (" 7 7", " 7 x")]
+            [(&*this, &*next), ("counts 0 1", "counts 0"), ("gate db", "door db"), (" 7 7", " 7 x")]
         {
             assert_eq!(Retired::parse(&text.replacen(part, other, 1)), None);
         }

@@ -21,7 +21,8 @@ const LONGEST_NS: u64 = 60_000_000_000;
 /// What a gate has counted, at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
-    /// The integral of the weight in flight, modulo 2^63; `None` where it is not measured.
+    /// The integral of the weight in flight, modulo 2^64; `None` where it is not measured, or somebody stands in the
+    /// middle of that.
     pub(crate) occupancy_us: Option<u64>,
     pub(crate) released_weight: u64,
     /// What left, with any outcome.
@@ -32,9 +33,12 @@ pub(crate) struct Figures {
     pub(crate) objective: Option<Duration>,
 }
 
-/// A gate that knows what it has counted.
+/// A gate, as its signals see it.
 pub(crate) trait Own {
     fn figures(&self) -> Figures;
+
+    /// Takes note of what was seen, with the monitor's lock held.
+    fn show(&self, level: f64, overloaded: bool);
 }
 
 /// Which of the two it is.
@@ -119,8 +123,10 @@ impl Probe {
                 else {
                     return Reading::UNKNOWN;
                 };
-                // Modulo 2^63, and never that far apart.
-                let occupancy_us = now_us.wrapping_sub(before_us) & (u64::MAX >> 1);
+                #[allow(clippy::cast_possible_wrap)] // a difference modulo 2^64
+                let Ok(occupancy_us) = u64::try_from(now_us.wrapping_sub(before_us) as i64) else {
+                    return Reading::UNKNOWN;
+                };
                 let weight = now.figures.released_weight.wrapping_sub(begin.figures.released_weight);
                 let mean_s = occupancy_us as f64 / 1e6 / weight as f64;
                 self.details.push(("mean_s", mean_s));

@@ -8,6 +8,7 @@ use crate::priority::PRIORITIES;
 use crate::rate::Rate;
 use crate::signal::fake::Tree;
 use crate::signal::{Cpu, Kind};
+use crate::sums::GateSum;
 
 const MS: u64 = 1_000_000;
 const SECOND: Duration = Duration::from_secs(1);
@@ -129,7 +130,7 @@ fn a_closed_gate_is_closed() {
     rig.hold(3, 1.0);
     rig.gate.close();
     assert_eq!(rig.reason(SHEDDABLE), Some(Reason::Closed));
-    let shed = rig.gate.inner.decide_watched(SHEDDABLE, Fallback::No, 1, &mut 0).unwrap_err();
+    let shed = rig.gate.inner.decide_watched(SHEDDABLE, Fallback::No, 1, &mut None).unwrap_err();
     assert_eq!(shed.reason, Reason::Closed, "also for who finds it closed only there");
     assert_eq!(rig.gate.retry_after(SHEDDABLE), RetryAfter::Never);
 }
@@ -384,6 +385,66 @@ fn signals_come_and_go_while_the_gate_is_in_use() {
     assert_eq!(rig.shed(10, SHEDDABLE), 0);
     rig.gate.set_signals([(Signal::pushed("db"), rule())]).unwrap();
     assert_eq!(rig.gate.pressure().unwrap().signals[0].reads, 0, "what was gone starts anew");
+}
+
+#[test]
+fn new_transitions_are_told_from_those_before() {
+    let rig = Rig::pushed();
+    assert_eq!((rig.gate.pressure_transitions(), rig.gate.pressure_transitions_after(0)), (0, vec![]));
+    rig.hold(3, 0.85);
+    rig.hold(11, 0.2);
+    assert_eq!(rig.gate.pressure_transitions(), 2);
+    let numbers = |after| -> Vec<_> {
+        rig.gate.pressure_transitions_after(after).iter().map(|transition| transition.number).collect()
+    };
+    assert_eq!((numbers(0), numbers(1), numbers(2)), (vec![1, 2], vec![2], vec![]));
+    rig.hold(6, 0.85);
+    rig.gate.set_signals([]).unwrap();
+    assert_eq!(rig.gate.pressure_transitions(), 4, "that one was taken away is told, too");
+}
+
+#[test]
+fn stats_have_the_level_for_as_long_as_it_holds() {
+    let rig = Rig::pushed();
+    let shown = || (rig.gate.stats().pressure, rig.gate.stats().overloaded);
+    assert_eq!(shown(), (Some(0.0), false));
+    rig.hold(3, 0.85);
+    let (level, overloaded) = shown();
+    assert!((level.unwrap() - 0.5).abs() < 1e-9 && overloaded);
+    let other = Gate::new("pressed", 1).unwrap();
+    let sum = &GateSum::of([&rig.gate, &other])[0];
+    assert_eq!((sum.pressure, sum.overloaded), (level, Some(1)));
+    assert_eq!((GateSum::of([&other])[0].pressure, GateSum::of([&other])[0].overloaded), (None, None));
+    rig.clock.advance(4_000 * MS);
+    assert_eq!(shown(), (level, true));
+    rig.clock.advance(3_000 * MS);
+    assert_eq!(shown(), (Some(0.0), false), "nobody has looked for five seconds");
+    rig.hold(3, 0.85);
+    rig.gate.set_signals([]).unwrap();
+    assert_eq!(shown(), (None, false));
+    rig.gate.set_signals([(Signal::pushed("db"), rule())]).unwrap();
+    assert_eq!(shown(), (Some(0.0), false));
+}
+
+/// Other processes read it, and do not take the last request's for today's.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[test]
+fn a_published_gate_shows_its_level_for_as_long_as_it_holds() {
+    let directory = std::env::temp_dir().join(format!("tidegate-test-shown-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let rig = Rig::new(|builder| builder.publish_in(&directory));
+    let shown = || {
+        let sum = crate::Published::read(&directory).unwrap().sums().remove(0);
+        (sum.pressure, sum.overloaded)
+    };
+    assert_eq!(shown(), (Some(0.0), Some(0)));
+    rig.hold(3, 0.85);
+    let level = rig.gate.pressure().unwrap().level;
+    assert_eq!(shown(), (Some(level), Some(1)));
+    let five_seconds_ago = uptime_ns().saturating_sub(5_001 * MS);
+    rig.gate.inner.state.config.shown.store(level, true, five_seconds_ago);
+    assert_eq!(shown(), (Some(0.0), Some(0)));
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 /// D31: in a container of half a CPU the gate sheds by what that half does.

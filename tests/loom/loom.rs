@@ -11,7 +11,13 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use std::time::Duration;
-use tidegate::{Ask, Gate, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Weight};
+use tidegate::controller::{Bounds, Kind};
+use tidegate::detector::Rule;
+use tidegate::signal::Signal;
+use tidegate::{
+    Ask, Gate, ManualClock, Outcome, Per, Priority, Rate, Reason, RetryAfter, Threshold, Thresholds, Ticket,
+    Weight,
+};
 
 const CRITICAL: Priority = Priority::Critical;
 
@@ -502,6 +508,74 @@ fn another_rate_against_an_admission() {
     });
 }
 
+/// A gate with a signal that says 1 when asked, and that is overload at once; and how often it was asked.
+fn pressed() -> (Arc<Gate>, std::sync::Arc<std::sync::atomic::AtomicU32>) {
+    let asked = std::sync::Arc::<std::sync::atomic::AtomicU32>::default();
+    let count = std::sync::Arc::clone(&asked);
+    let full = Signal::function("full", Duration::from_secs(1), move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(1.0)
+    });
+    (watched(full), asked)
+}
+
+fn watched(signal: Signal) -> Arc<Gate> {
+    let builder = Gate::builder("model", 9).signals([(signal, at_once())]);
+    Arc::new(builder.clock(std::sync::Arc::new(ManualClock::new(7))).build().unwrap())
+}
+
+fn at_once() -> Rule {
+    Rule::default().holding(Duration::ZERO, Duration::ZERO).rising_in(Duration::ZERO)
+}
+
+/// Of two who find that it is time to look at the signals one looks, and the other goes on with what was seen.
+#[test]
+fn one_looks_at_the_signals() {
+    few_switches(|| {
+        let (gate, asked) = pressed();
+        let visit = |gate: &Gate| match gate.try_admit(Priority::Sheddable) {
+            Ok(permit) => drop(permit),
+            Err(shed) => assert_eq!(shed.reason, Reason::Pressure),
+        };
+        race(&gate, visit, visit);
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
+        assert!(gate.try_admit(Priority::Sheddable).is_err(), "everybody sees what one saw");
+        let stats = gate.stats();
+        let shed = stats.shed(Priority::Sheddable, Reason::Pressure);
+        assert_eq!((stats.admitted(Priority::Sheddable) + shed, stats.in_flight), (3, 0));
+    });
+}
+
+/// What was pushed while somebody looked is looked at by the next,
+#[test]
+fn no_pushed_value_is_overlooked() {
+    few_switches(|| {
+        let gate = watched(Signal::pushed("db"));
+        race(
+            &gate,
+            |gate| _ = gate.try_admit(Priority::Sheddable),
+            |gate| gate.signal("db", 1.0, Duration::from_secs(1)).unwrap(),
+        );
+        assert_eq!(gate.try_admit(Priority::Sheddable).unwrap_err().reason, Reason::Pressure);
+    });
+}
+
+/// and a look at signals that are watched no more comes to nothing.
+#[test]
+fn a_look_at_what_is_watched_no_more_sheds_nobody() {
+    few_switches(|| {
+        let (gate, _) = pressed();
+        race(
+            &gate,
+            |gate| _ = gate.try_admit(Priority::Sheddable),
+            |gate| gate.set_signals([(Signal::pushed("db"), at_once())]).unwrap(),
+        );
+        assert!(gate.try_admit(Priority::Sheddable).is_ok());
+        gate.set_signals([]).unwrap();
+        assert!(gate.try_admit(Priority::Sheddable).is_ok() && gate.pressure().is_none());
+    });
+}
+
 /// How often a drained gate's callback was called.
 struct Woken(std::sync::Arc<std::sync::atomic::AtomicU32>);
 
@@ -538,5 +612,70 @@ fn an_exit_too_many_against_a_release() {
             },
         );
         assert_eq!((gate.in_flight(), gate.stats().unmatched_exits), (0, 1));
+    });
+}
+
+/// A gate whose window has ended, with two inside.
+fn at_the_end_of_a_window(kind: Kind) -> (Arc<Gate>, std::sync::Arc<ManualClock>, [Ticket; 2]) {
+    let clock = std::sync::Arc::new(ManualClock::new(0));
+    let bounds = Bounds::new(1, 9, 2).unwrap();
+    let gate = Gate::builder("model", 1).clock(clock.clone()).controller(kind, bounds).build().unwrap();
+    let tickets = [gate.take(CRITICAL).unwrap(), gate.take(CRITICAL).unwrap()];
+    clock.set(1_000_000_000);
+    (Arc::new(gate), clock, tickets)
+}
+
+/// One of the two who find that it is time looks, or neither where it finds the other counting. Either way what they
+/// counted is in one window, this or the next.
+#[test]
+fn two_at_the_end_of_a_window() {
+    few_switches(|| {
+        let (gate, clock, [first, second]) = at_the_end_of_a_window(Kind::Aimd);
+        race(
+            &gate,
+            move |gate| gate.put(first, Outcome::Success),
+            move |gate| gate.put(second, Outcome::Success),
+        );
+        let report = gate.controller().unwrap();
+        assert!(report.looks <= 1);
+        let seen = report.window.completions;
+        clock.advance(2_000_000_000);
+        drop(gate.try_admit(CRITICAL).unwrap());
+        let later = gate.controller().unwrap();
+        // The way in looks, before the way out counts.
+        assert_eq!((later.looks, seen + later.window.completions), (report.looks + 1, 2));
+        assert_eq!((gate.in_flight(), gate.stats().released(Outcome::Success)), (0, 3));
+    });
+}
+
+/// Who is let in was let in under a limit that held at that moment, while a look lowers it.
+#[test]
+fn a_look_that_lowers_the_limit_against_an_admission() {
+    few_switches(|| {
+        let clock = std::sync::Arc::new(ManualClock::new(0));
+        let bounds = Bounds::new(1, 9, 2).unwrap();
+        let gate = Gate::builder("model", 1).clock(clock.clone()).controller(Kind::Aimd, bounds);
+        let gate = Arc::new(gate.build().unwrap());
+        for _ in 0..10 {
+            gate.take(CRITICAL).map(|ticket| gate.put(ticket, Outcome::Overload)).unwrap();
+        }
+        let held = gate.take(CRITICAL).unwrap();
+        clock.set(1_000_000_000);
+        race(
+            &gate,
+            |gate| {
+                let _ = gate.take(CRITICAL);
+            },
+            |gate| {
+                let _ = gate.take(Priority::Sheddable);
+                if gate.limit() == 1 {
+                    let seen = gate.in_flight();
+                    assert!(gate.take(CRITICAL).is_err());
+                    assert_eq!(gate.in_flight(), seen, "whatever got in got in before");
+                }
+            },
+        );
+        assert!(gate.in_flight() <= 2);
+        gate.put(held, Outcome::Success);
     });
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use tidegate::controller::{Bounds, Kind};
 use tidegate::detector::Rule;
 use tidegate::signal::Signal;
 use tidegate::{Gate, ManualClock, Outcome, Per, Priority, Rate, Thresholds};
@@ -28,6 +29,7 @@ fn main() {
         ("d09_an_inherited_configuration_stays", configuration_stays),
         ("d09_a_child_has_a_full_burst_of_the_rate", rates_start_anew),
         ("d09_a_child_has_signals_of_its_own", signals_start_anew),
+        ("d09_a_child_starts_its_controller_anew_from_the_present_limit", controllers_start_anew),
         ("d09_locks_in_use_at_the_fork_do_not_stop_the_child", locks_are_replaced),
         #[cfg(feature = "file")]
         ("d09_a_fork_comes_between_reloads", forks_amid_reloads),
@@ -110,6 +112,55 @@ fn configuration_stays() {
     }
 }
 
+/// A controller measures in its process. The child's begins where the parent's was, also in a file of its own.
+#[cfg(unix)]
+fn controllers_start_anew() {
+    let directory = std::env::temp_dir().join(format!("tidegate-test-controllers-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let bounds = Bounds::new(1, 100, 20).unwrap();
+    for published in [false, true] {
+        let clock = std::sync::Arc::new(ManualClock::new(0));
+        let mut builder = Gate::builder("controlled", 5).clock(clock.clone()).controller(Kind::Aimd, bounds);
+        builder = builder.objective(Duration::from_secs(2));
+        if published {
+            builder = builder.publish_in(&directory);
+        }
+        let gate = builder.build().unwrap();
+        let serve = |count, outcome| {
+            for _ in 0..count {
+                let permit = gate.try_admit(CRITICAL).unwrap();
+                clock.advance(100_000_000);
+                permit.release(outcome);
+            }
+        };
+        serve(15, Outcome::Overload);
+        assert_eq!(gate.limit(), 18);
+        let inherited = gate.take(CRITICAL).unwrap();
+        in_child(|| {
+            assert!(gate.is_measured());
+            let report = gate.controller().unwrap();
+            assert_eq!((gate.limit(), report.bounds.prior(), report.kind), (18, 18, Kind::Aimd));
+            assert_eq!(
+                (report.objective, gate.objective()),
+                (Some(Duration::from_secs(2)), report.objective)
+            );
+            assert_eq!((gate.controller_moves(), gate.controller_moves_after(1).len()), (1, 0));
+            let begun = gate.reading().unwrap();
+            gate.put(inherited, Outcome::Success);
+            serve(9, Outcome::Success);
+            assert_eq!(gate.controller().unwrap().looks, report.looks, "a second has not passed");
+            serve(2, Outcome::Overload);
+            assert_eq!((gate.limit(), gate.controller_moves()), (16, 2));
+            let window = gate.reading().unwrap().window_since(&begun);
+            assert_eq!((window.completions, window.good, window.admissions), (11, 9, 11));
+            assert!((window.in_flight_seconds - 1.1).abs() < 1e-6);
+        });
+        assert_eq!(gate.limit(), 18);
+        gate.put(inherited, Outcome::Success);
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
 /// A rate counts in its process, as everything does; the parent's goes on.
 #[cfg(unix)]
 fn rates_start_anew() {
@@ -164,6 +215,7 @@ fn signals_start_anew() {
         assert!(sheds());
         in_child(|| {
             assert!(!sheds());
+            assert_eq!((gate.stats().pressure, gate.stats().overloaded), (Some(0.0), false));
             let report = gate.pressure().unwrap();
             assert_eq!((report.transition_count, report.level.to_bits()), (0, 0));
             let read: Vec<_> = report.signals.iter().map(|signal| (signal.value, signal.reads)).collect();

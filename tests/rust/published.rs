@@ -379,7 +379,7 @@ mod checks {
         for left in [344, 88, 0, 0] {
             assert_eq!(directory.sum("db").counts.admitted(CRITICAL), 600);
             assert_eq!(directory.files().len(), left);
-            let text = fs::read_to_string(directory.0.join("retired-2")).unwrap();
+            let text = fs::read_to_string(directory.0.join("retired-3")).unwrap();
             assert!(text.matches("holds ").count() <= 256, "what is gone need not be known");
         }
     }
@@ -443,7 +443,7 @@ mod checks {
             assert!(!file.exists());
         }
         // One that has not come to replacing the sums leaves something unfinished, which is nothing.
-        fs::write(directory.0.join("retired-2.unfinished"), "tidegate retired 2\nga").unwrap();
+        fs::write(directory.0.join("retired-3.unfinished"), "tidegate retired 3\nga").unwrap();
         drop(directory.gate("db", 8));
         assert_eq!(directory.sum("db").counts.admitted(CRITICAL), 5);
         assert!(directory.files().is_empty());
@@ -468,7 +468,7 @@ mod checks {
         put("garbage.tidegate", &vec![0xa5; good.len()]);
         put("zeros.tidegate", &vec![0; good.len()]);
         put("unfinished.tidegate", &edited(0, 0));
-        put("version.tidegate", &edited(8, 3));
+        put("version.tidegate", &edited(8, 99));
         put("state.tidegate", &edited(16, 1));
         put("pid.tidegate", &edited(32, u64::MAX));
         put("name.tidegate", &edited(80, 4_000));
@@ -478,14 +478,14 @@ mod checks {
         assert_eq!((read.gates.len(), read.unreadable), (1, 13));
         assert_eq!(read.sums()[0].counts.admitted(CRITICAL), 5);
         // Sums that are not understood are neither read nor overwritten.
-        put("retired-2", b"something else");
+        put("retired-3", b"something else");
         drop(gate);
         for _ in 0..2 {
             let read = Published::read(&directory.0).unwrap();
             assert_eq!((read.gates.len(), read.unreadable), (1, 14));
             assert_eq!(read.gates[0].presence, Presence::Dropped);
         }
-        assert_eq!(fs::read(directory.0.join("retired-2")).unwrap(), b"something else");
+        assert_eq!(fs::read(directory.0.join("retired-3")).unwrap(), b"something else");
     }
 
     pub(super) fn pid_reuse() {

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Raise, Rng};
+use tidegate::controller::{Bounds, Kind};
 use tidegate::{
     Ask, Clock, Gate, ManualClock, Outcome, Per, Priority, Rate, Reason, Stats, Thresholds, Weight,
 };
@@ -507,4 +508,86 @@ fn d24_a_rate_that_changes_under_load() {
     });
     gate.set_rate(None);
     assert_at_rest(&gate);
+}
+
+/// Threads that share shards, windows of a millisecond, limits set by hand: at rest nothing was lost, the integral of
+/// the weight inside is the sum of all stays, and the limit stayed in its bounds.
+#[test]
+fn a_controlled_gate_is_exact_at_rest() {
+    const THREADS: u64 = 20;
+    for round in rounds(3) {
+        let bounds = Bounds::new(2, 12, 8).unwrap();
+        let gate = Gate::builder("controlled", 1)
+            .controller(Kind::Goodput, bounds)
+            .objective(Duration::from_millis(50))
+            .build()
+            .unwrap();
+        let before = gate.reading().expect("nobody counts yet");
+        let witness = Witness::default();
+        let (asked, by_hand) = (AtomicU64::new(0), AtomicU64::new(0));
+        together(THREADS, |number| {
+            let mut rng = Rng::new(1_000 * round + number);
+            for _ in 0..4_000 {
+                asked.fetch_add(1, Ordering::Relaxed);
+                let Ok(permit) = gate.try_admit(CRITICAL) else {
+                    thread::yield_now();
+                    continue;
+                };
+                witness.enter();
+                if rng.below(4) == 0 {
+                    thread::yield_now();
+                }
+                witness.leave();
+                permit.release(Outcome::ALL[rng.below(3) as usize]);
+                if rng.below(2_000) == 0 {
+                    gate.set_limit(2 + rng.below(11) as u32, None).unwrap();
+                    by_hand.fetch_add(1, Ordering::Relaxed);
+                }
+                let limit = gate.limit();
+                assert!((2..=12).contains(&limit), "seed {round}: {limit}");
+            }
+        });
+        let stats = gate.stats();
+        assert!(witness.most.load(Ordering::Relaxed) <= 12);
+        let window = gate.reading().expect("at rest").window_since(&before);
+        let completions = stats.released(Outcome::Success) + stats.released(Outcome::Overload);
+        assert_eq!((window.completions, window.overload), (completions, stats.released(Outcome::Overload)));
+        assert_eq!(window.admissions, stats.admitted(CRITICAL));
+        assert_eq!(window.admissions + window.refusals, asked.load(Ordering::Relaxed));
+        assert_eq!(window.refusals, stats.shed(CRITICAL, Reason::Limit));
+        let later = gate.reading().expect("at rest").window_since(&before);
+        assert!((later.in_flight_seconds - window.in_flight_seconds).abs() < 1e-12, "nobody is inside");
+        let report = gate.controller().unwrap();
+        let changes: u64 = stats.limit_changes().map(|(_, changes)| changes).sum();
+        assert_eq!(changes, report.moves + report.probes + by_hand.load(Ordering::Relaxed));
+        assert!(report.looks > 0, "seed {round}");
+        gate.set_limit(4, None).unwrap();
+        assert_at_rest(&gate);
+    }
+}
+
+/// The sum of all stays, measured one by one, is the integral of what is inside.
+#[test]
+fn a_controlled_gate_measures_each_stay() {
+    let gate = Gate::builder("measured", 64).objective(Duration::from_secs(1)).build().unwrap();
+    let before = gate.reading().expect("nobody counts yet");
+    together(20, |_| {
+        for _ in 0..5_000 {
+            let permit = gate.try_admit(CRITICAL).expect("there is room");
+            thread::yield_now();
+            drop(permit);
+        }
+    });
+    let window = gate.reading().expect("at rest").window_since(&before);
+    assert_eq!((window.completions, window.good, window.admissions), (100_000, 100_000, 100_000));
+    // Each stay in 16 ns, each way in and out in microseconds.
+    let off = (window.in_flight_seconds - window.latency_sum).abs();
+    assert!(
+        off < 0.02 * window.latency_sum + 1e-3,
+        "{} and {}",
+        window.in_flight_seconds,
+        window.latency_sum
+    );
+    let mean_square = window.latency_square_sum / 100_000.0;
+    assert!(mean_square >= (window.latency_sum / 100_000.0).powi(2));
 }

@@ -114,7 +114,7 @@ pub(super) fn conclude(arms: &[Arm; 4], all: &Window, variation: f64) -> Finding
 /// that came out neither now nor ever before, and what was counted is the quick ones' alone.
 pub(super) fn is_accounted(all: &Window) -> bool {
     const OFF: f64 = 0.15;
-    (all.in_flight_seconds / all.latency_sum).ln().abs() < OFF
+    (all.in_flight_seconds / (all.latency_sum * all.mean_weight())).ln().abs() < OFF
 }
 
 #[cfg(all(test, not(tidegate_loom)))]

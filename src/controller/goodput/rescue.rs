@@ -68,7 +68,7 @@ impl Goodput {
         let mut to = self.centre * CUT;
         if self.rescue.cuts == 0 {
             if let Some(objective) = self.bounds.objective_seconds() {
-                to = to.min(IN_TIME * self.pace.rate() * objective);
+                to = to.min(IN_TIME * self.pace.rate() * objective * self.gather.window().mean_weight());
             }
             self.rescue.before = self.centre;
             self.estimate.doubt(DOUBT);

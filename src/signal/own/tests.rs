@@ -64,8 +64,9 @@ fn latency_is_occupancy_by_what_left() {
     let second = Some(Duration::from_secs(1));
     assert_eq!(latency(second, [Some(0), Some(2_500_000)]).value(), Some(0.25));
     assert_eq!(latency(second, [Some(0), Some(25_000_000)]).value(), Some(1.0));
-    let end = (1 << 63) - 1_000_000;
-    assert_eq!(latency(second, [Some(end), Some(1_500_000)]).value(), Some(0.25), "modulo 2^63");
+    let end = u64::MAX - 1_000_000;
+    assert_eq!(latency(second, [Some(end), Some(1_499_999)]).value(), Some(0.25), "modulo 2^64");
+    assert_eq!(latency(second, [Some(1), Some(0)]), Reading::UNKNOWN, "more has left than was there");
     for unknown in [
         latency(None, [Some(0), Some(1)]),
         latency(second, [None, Some(1)]),
