@@ -8,7 +8,9 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
-use tidegate::{Ask, ConfigError, MAX_LIMIT, Outcome, Priority, Rate, Threshold, Thresholds, Weight, limit_from};
+use tidegate::{
+    Ask, ConfigError, MAX_LIMIT, Outcome, Priority, Rate, Threshold, Thresholds, Weight, limit_from,
+};
 
 use crate::event::{Kind, Kinds};
 use crate::names::{config_error, config_error_text};
@@ -47,9 +49,14 @@ fn digits(number: &Any<'_>) -> String {
 
 /// A bound of limits, under the name of its keyword.
 pub(crate) fn whole_limit(what: &str, value: &Any<'_>) -> PyResult<u32> {
-    whole(what, value)?.and_then(|number| u32::try_from(number).map_err(|_| number.to_string())).map_err(|got| {
-        config_error_text(value.py(), &format!("{what} must be a whole number from 1 to {MAX_LIMIT}, got {got}"))
-    })
+    whole(what, value)?.and_then(|number| u32::try_from(number).map_err(|_| number.to_string())).map_err(
+        |got| {
+            config_error_text(
+                value.py(),
+                &format!("{what} must be a whole number from 1 to {MAX_LIMIT}, got {got}"),
+            )
+        },
+    )
 }
 
 /// A value for a message.
@@ -230,7 +237,10 @@ pub(crate) fn objective(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
     let seconds = number("objective", value)?;
     let objective = Duration::try_from_secs_f64(seconds).ok().filter(|objective| !objective.is_zero());
     objective.map(Some).ok_or_else(|| {
-        config_error_text(value.py(), &format!("objective must be a number of seconds above 0, got {seconds}"))
+        config_error_text(
+            value.py(),
+            &format!("objective must be a number of seconds above 0, got {seconds}"),
+        )
     })
 }
 

@@ -9,9 +9,12 @@
 //! object that nobody entered by leaves bare: so the two sides agree whatever was looked up when. A block that is
 //! forgotten is not released, as a bare one is not: both trust in the structure of blocks.
 
+#![allow(unsafe_code)]
+
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use tidegate::{Ask, Outcome, Process, Ticket};
 
@@ -51,7 +54,8 @@ impl Block {
     pub(crate) fn looked_up<'py>(door: &Bound<'py, Door>) -> Option<Bound<'py, Self>> {
         let py = door.py();
         let block = LOOKED_UP.take()?.into_bound(py);
-        let is_held = block.get_refcnt() > 1;
+        // SAFETY: it is an object, and this thread is attached.
+        let is_held = unsafe { ffi::Py_REFCNT(block.as_ptr()) } > 1;
         let is_fresh = block.get().ticket.get().is_none() && block.get().process == Process::current();
         (is_held && is_fresh && block.get().door.is(door)).then_some(block)
     }

@@ -23,23 +23,23 @@ pub(crate) struct Limits<'a, 'py> {
 impl Limits<'_, '_> {
     /// The limit to begin with, and who moves it within which bounds.
     pub(crate) fn read(&self, py: Python<'_>) -> PyResult<(u32, Option<(Kind, Bounds)>)> {
-        let bounds =
-            [("min", self.min), ("max", self.max), ("prior", self.prior), ("ceiling", self.ceiling)];
+        let bounds = [("min", self.min), ("max", self.max), ("prior", self.prior), ("ceiling", self.ceiling)];
         let Some(controller) = self.controller else {
             if let Some((name, given)) = bounds.iter().find_map(|(name, given)| Some((name, (*given)?))) {
                 let text = format!("{name} needs a controller, got {} without one", arguments::shown(given));
                 return Err(config_error_text(py, &text));
             }
             let limit = self.limit.ok_or_else(|| {
-                PyTypeError::new_err("limit must be an int, unless a controller finds it, got None (NoneType)")
+                PyTypeError::new_err(
+                    "limit must be an int, unless a controller finds it, got None (NoneType)",
+                )
             })?;
             return Ok((arguments::limit(limit)?, None));
         };
         let kind = kind(controller)?;
         let limit = self.limit.map(arguments::limit).transpose()?;
-        let [min, max, prior, ceiling] = bounds.map(|(name, given)| {
-            given.map(|given| arguments::whole_limit(name, given)).transpose()
-        });
+        let [min, max, prior, ceiling] =
+            bounds.map(|(name, given)| given.map(|given| arguments::whole_limit(name, given)).transpose());
         let choice = Choice { min: min?, max: max?, ceiling: ceiling?, prior: prior? };
         let bounds = choice.bounds(limit).map_err(|error| config_error_text(py, &error.to_string()))?;
         Ok((bounds.prior(), Some((kind, bounds))))

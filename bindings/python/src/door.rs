@@ -139,7 +139,8 @@ impl Door {
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         (self.hooks.want(Kind::Limit) && self.told.here().moves.is_behind(self.core.controller_moves()))
-            || (self.hooks.want(Kind::Pressure) && self.told.here().transitions.is_behind(self.core.pressure_transitions()))
+            || (self.hooks.want(Kind::Pressure)
+                && self.told.here().transitions.is_behind(self.core.pressure_transitions()))
     }
 
     /// Tells what the controller did, and the signals. Of several threads, one tells each.

@@ -74,7 +74,12 @@ impl Gate {
         &self.door.get().core
     }
 
-    pub(crate) fn from_core(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes, signals: Signals) -> PyResult<Self> {
+    pub(crate) fn from_core(
+        py: Python<'_>,
+        core: tidegate::Gate,
+        outcomes: Outcomes,
+        signals: Signals,
+    ) -> PyResult<Self> {
         let door = Bound::new(py, Door::new(py, core, outcomes, signals))?;
         Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
     }

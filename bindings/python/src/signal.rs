@@ -102,7 +102,8 @@ impl Signal {
         let measured = measured(&name);
         if let Some(meant) = meant(&name) {
             let meant = meant.name();
-            let text = format!("a signal of yours needs a name that is not so close to {meant:?}, got {name:?}");
+            let text =
+                format!("a signal of yours needs a name that is not so close to {meant:?}, got {name:?}");
             return Err(config_error_text(py, &text));
         }
         let source = match (function, measured) {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from types import coroutine
 from typing import Any
 
 import pytest
@@ -28,83 +30,86 @@ def gate(clock: ManualClock) -> Gate:
     return Gate("db", controller="goodput", objective=OBJECTIVE, min=4, max=200, clock=clock)
 
 
-Inside = Callable[[], None]
+# Each is a way in that stays inside until it is gone on with.
 
 
-def by_block(gate: Gate, inside: Inside) -> None:
+def by_block(gate: Gate) -> Any:
     with gate:
-        inside()
+        yield
 
 
-def by_async_block(gate: Gate, inside: Inside) -> None:
+def by_async_block(gate: Gate) -> Any:
     async def enter() -> None:
         async with gate:
-            inside()
+            await meanwhile()
 
-    run(enter())
+    return enter().__await__()
 
 
-def by_admission(gate: Gate, inside: Inside) -> None:
+def by_admission(gate: Gate) -> Any:
     with gate.admit():
-        inside()
+        yield
 
 
-def by_async_admission(gate: Gate, inside: Inside) -> None:
+def by_async_admission(gate: Gate) -> Any:
     async def enter() -> None:
         async with gate.admit():
-            inside()
+            await meanwhile()
 
-    run(enter())
+    return enter().__await__()
 
 
-def by_permit(gate: Gate, inside: Inside) -> None:
+def by_permit(gate: Gate) -> Any:
     permit = gate.try_admit()
     if permit is None:
         raise Shed("db", "limit", "critical", 1, 1)
     with permit:
-        inside()
+        yield
 
 
-def by_guard(gate: Gate, inside: Inside) -> None:
-    gate.guard(inside)()
+def by_guard(gate: Gate) -> Any:
+    @gate.guard
+    def guarded() -> Any:
+        yield
+
+    return guarded()
 
 
-def by_exit_stack(gate: Gate, inside: Inside) -> None:
+def by_exit_stack(gate: Gate) -> Any:
     with ExitStack() as stack:
         stack.enter_context(gate)
-        inside()
+        yield
 
 
-def run(coroutine: Any) -> None:
-    """A coroutine that never waits, without the cost of an event loop."""
-    with pytest.raises(StopIteration):
-        coroutine.send(None)
+@coroutine
+def meanwhile() -> Any:
+    yield
 
 
 EXACT = [by_block, by_async_block, by_admission, by_async_admission, by_permit, by_guard]
-Way = Callable[[Gate, Inside], None]
+Way = Callable[[Gate], Any]
 
 
-def fill(
-    gate: Gate, clock: ManualClock, seconds: float, way: Way = by_block, also: Inside = lambda: None
-) -> None:
-    """As many as fit go in, one more does not, and after so long all leave."""
+def served(gate: Gate, clock: ManualClock, seconds: float, completions: int, way: Way = by_block) -> None:
+    """So many come out, each after about so long. The gate is always full, and somebody is turned away."""
+    inside: deque[Any] = deque()
+    try:
+        for _ in range(completions):
+            with suppress(Shed):
+                while True:
+                    entering = way(gate)
+                    next(entering)
+                    inside.append(entering)
+            clock.advance(int(seconds * SECOND / max(1, len(inside))))
+            leave(inside)
+    finally:
+        while inside:
+            leave(inside)
 
-    def inside() -> None:
-        if gate.in_flight < gate.limit:
-            way(gate, inside)
-        else:
-            with pytest.raises(Shed):
-                way(gate, lambda: None)
-            clock.advance(int(seconds * SECOND))
-        also()
 
-    inside()
-
-
-def served(gate: Gate, clock: ManualClock, seconds: float, rounds: int, way: Way = by_block) -> None:
-    for _ in range(rounds):
-        fill(gate, clock, seconds, way)
+def leave(inside: deque[Any]) -> None:
+    with suppress(StopIteration):
+        next(inside.popleft())
 
 
 # --- what it is told ---------------------------------------------------------------------------------
@@ -112,20 +117,20 @@ def served(gate: Gate, clock: ManualClock, seconds: float, rounds: int, way: Way
 
 @pytest.mark.parametrize("way", EXACT)
 def test_every_way_in_tells_how_long_it_took(gate: Gate, clock: ManualClock, way: Way) -> None:
-    served(gate, clock, 3 * OBJECTIVE, 4, way)
+    served(gate, clock, 3 * OBJECTIVE, 150, way)
     history = gate.limit_history
     assert [change.cause for change in history][:1] == ["lost"]
     assert gate.limit == history[-1].limit < 28
     report = gate.controller
     assert report.window.good == 0 < report.window.completions
-    assert report.window.mean_latency == pytest.approx(3 * OBJECTIVE)
+    assert report.window.mean_latency == pytest.approx(3 * OBJECTIVE, rel=0.2)
     assert_at_rest(gate)
 
 
 @pytest.mark.parametrize("way", EXACT)
 def test_what_is_just_in_time_is_good(gate: Gate, clock: ManualClock, way: Way) -> None:
     """Latencies that are all alike: an estimate from their mean would take a third of them for late."""
-    served(gate, clock, 0.99 * OBJECTIVE, 3, way)
+    served(gate, clock, 0.9 * OBJECTIVE, 100, way)
     window = gate.controller.window
     assert window.good == window.completions > 0
     assert "lost" not in [change.cause for change in gate.limit_history]
@@ -133,9 +138,9 @@ def test_what_is_just_in_time_is_good(gate: Gate, clock: ManualClock, way: Way) 
 
 def test_an_exit_stack_tells_how_long_all_took_together(gate: Gate, clock: ManualClock) -> None:
     """It asks the class, so its entries are bare: counted exactly, good by an estimate from the mean."""
-    served(gate, clock, 3 * OBJECTIVE, 4, by_exit_stack)
+    served(gate, clock, 3 * OBJECTIVE, 150, by_exit_stack)
     window = gate.controller.window
-    assert window.mean_latency == pytest.approx(3 * OBJECTIVE, rel=0.01)
+    assert window.mean_latency == pytest.approx(3 * OBJECTIVE, rel=0.2)
     assert gate.limit_history[0].cause == "lost"
     assert_at_rest(gate)
 
@@ -173,9 +178,9 @@ def test_outcomes_decide_what_is_good(clock: ManualClock) -> None:
 
 
 def test_it_comes_back_after_an_outage(gate: Gate, clock: ManualClock) -> None:
-    served(gate, clock, 10 * OBJECTIVE, 20)
+    served(gate, clock, 10 * OBJECTIVE, 300)
     assert gate.limit < 14
-    served(gate, clock, 0.1, 200)
+    served(gate, clock, 0.1, 3_000)
     assert gate.limit >= 28
     causes = {change.cause for change in gate.limit_history}
     assert causes <= {"raise", "lower", "lost"} and {"raise", "lost"} <= causes
@@ -196,7 +201,7 @@ def test_in_dry_run_it_sees_what_enforcement_would_let_in(clock: ManualClock) ->
 
 def test_an_objective_alone_moves_nothing(clock: ManualClock) -> None:
     gate = Gate("db", 5, objective=OBJECTIVE, clock=clock)
-    served(gate, clock, 10 * OBJECTIVE, 10)
+    served(gate, clock, 10 * OBJECTIVE, 100)
     assert (gate.controller, gate.objective, gate.limit, gate.limit_history) == (None, OBJECTIVE, 5, [])
     assert_at_rest(gate)
 
@@ -217,7 +222,7 @@ def test_what_it_is_at(gate: Gate, clock: ManualClock) -> None:
     assert report.window.completions == 0 and report.window.mean_latency is None
     assert report.at == 1.0
     assert repr(report) == '<ControllerReport: goodput within 4 to 200, last "hold", 0 moves>'
-    served(gate, clock, 0.5, 60)
+    served(gate, clock, 0.5, 1_000)
     after = gate.controller
     assert after.looks > 0 and after.probes > 0
     assert after.at == clock.now_ns / SECOND < after.next_look + 1e-9
@@ -231,7 +236,7 @@ def test_what_it_is_at(gate: Gate, clock: ManualClock) -> None:
 def test_each_kind_keeps_to_its_bounds(kind: Any, clock: ManualClock) -> None:
     gate = Gate("db", controller=kind, min=5, max=30, prior=20, objective=OBJECTIVE, clock=clock)
     for seconds in (0.1, 30.0, 0.01, 5.0):
-        served(gate, clock, seconds, 15)
+        served(gate, clock, seconds, 300)
         assert 5 <= gate.limit <= 30
     assert gate.controller.kind == kind
     assert kind != "fixed" or gate.limit == 20
@@ -239,24 +244,25 @@ def test_each_kind_keeps_to_its_bounds(kind: Any, clock: ManualClock) -> None:
 
 
 def test_set_limit_starts_it_anew_from_there(gate: Gate, clock: ManualClock) -> None:
-    served(gate, clock, 10 * OBJECTIVE, 4)
+    served(gate, clock, 10 * OBJECTIVE, 100)
     gate.set_limit(40, cause="capacity test")
     assert (gate.limit, gate.controller.prior) == (40, 40)
     assert gate.limit_history[-1].cause == "capacity test"
     before = gate.limit_history
     for outside in (3, 201, 0):
-        with pytest.raises(ConfigError, match=f"from 4 to 200.*got {outside}|got {outside}.*4.*200"):
+        with pytest.raises(ConfigError, match=rf"from min \(4\) to max \(200\) .*, got {outside}"):
             gate.set_limit(outside)
-    assert (gate.limit, gate.limit_history) == (40, before) or gate.limit == 40
+    assert [change.limit for change in gate.limit_history] == [change.limit for change in before]
+    assert (gate.limit, gate.controller.prior) == (40, 40)
 
 
 def test_a_childs_controller_starts_from_its_parents_limit(gate: Gate, clock: ManualClock) -> None:
-    served(gate, clock, 10 * OBJECTIVE, 4)
+    served(gate, clock, 10 * OBJECTIVE, 100)
     found = gate.limit
 
     def child() -> list[int]:
         prior = gate.controller.prior
-        served(gate, clock, 10 * OBJECTIVE, 10)
+        served(gate, clock, 10 * OBJECTIVE, 100)
         return [prior, gate.limit, gate.in_flight]
 
     with gate:  # the child's way out of this block is none
@@ -274,19 +280,14 @@ def test_blocks_nest_and_end_in_any_order(gate: Gate) -> None:
         with gate:
             assert gate.in_flight == 3
         assert gate.in_flight == 2
-    blocks = [generator(gate) for _ in range(5)]
+    blocks = [by_block(gate) for _ in range(5)]
     for block in blocks:
         next(block)
     assert gate.in_flight == 5
     for at in (3, 0, 4, 1, 2):
         blocks[at].close()
-    assert_at_rest(gate)
     assert released(gate.stats()) == {"success": 3, "ignore": 5}
-
-
-def generator(gate: Gate) -> Any:
-    with gate:
-        yield
+    assert_at_rest(gate)
 
 
 def test_ways_that_are_taken_by_hand_agree_too(gate: Gate) -> None:
@@ -390,12 +391,12 @@ def told(gate: Gate, events: Any = "limit") -> list[Event]:
 
 @pytest.mark.parametrize("way", [*EXACT, by_exit_stack])
 def test_each_move_is_told_once_with_its_cause(gate: Gate, clock: ManualClock, way: Way) -> None:
-    served(gate, clock, 10 * OBJECTIVE, 2, way)
+    served(gate, clock, 10 * OBJECTIVE, 100, way)
     before = len(gate.limit_history)
     assert before > 0
     seen = told(gate)  # not of what was before
-    served(gate, clock, 10 * OBJECTIVE, 6, way)
-    served(gate, clock, 0.1, 40, way)
+    served(gate, clock, 10 * OBJECTIVE, 100, way)
+    served(gate, clock, 0.1, 600, way)
     history = gate.limit_history[before:]
     assert len(history) > 2
     assert [(e.at, e.previous, e.limit, e.cause) for e in seen] == [
@@ -418,7 +419,7 @@ def test_a_hook_holds_no_lock_and_may_set_the_limit(gate: Gate, clock: ManualClo
                 pass
 
     gate.subscribe(hook, "limit")
-    served(gate, clock, 10 * OBJECTIVE, 3)
+    served(gate, clock, 10 * OBJECTIVE, 200)
     assert 50 in [change.limit for change in gate.limit_history]
     assert seen
     assert_at_rest(gate)
@@ -433,7 +434,7 @@ def test_an_interrupt_in_a_hook_goes_on_to_the_caller_and_nothing_is_lost(
 
     gate.subscribe(hook, "limit")
     with pytest.raises(KeyboardInterrupt):
-        served(gate, clock, 10 * OBJECTIVE, 10, way)
+        served(gate, clock, 10 * OBJECTIVE, 200, way)
     assert_at_rest(gate)
 
 
@@ -458,13 +459,13 @@ def test_of_several_threads_one_tells(restless: None) -> None:
 
 def test_a_child_tells_its_own_moves(gate: Gate, clock: ManualClock) -> None:
     seen = told(gate)
-    served(gate, clock, 10 * OBJECTIVE, 3)
+    served(gate, clock, 10 * OBJECTIVE, 100)
     in_parent = len(seen)
     assert in_parent > 0
 
     def child() -> list[int]:
-        served(gate, clock, 0.1, 60)
-        served(gate, clock, 10 * OBJECTIVE, 6)
+        served(gate, clock, 0.1, 300)
+        served(gate, clock, 10 * OBJECTIVE, 200)
         return [len(seen) - in_parent, len(gate.limit_history)]
 
     told_in_child, in_history = in_child(child)
@@ -473,7 +474,7 @@ def test_a_child_tells_its_own_moves(gate: Gate, clock: ManualClock) -> None:
 
 
 def test_what_was_shed_meanwhile_is_counted(gate: Gate, clock: ManualClock) -> None:
-    served(gate, clock, 1.0, 5)
+    served(gate, clock, 1.0, 20)
     stats = gate.stats()
-    assert shed(stats, "limit") == shed(stats) == 5
+    assert shed(stats, "limit") == shed(stats) == 20
     assert stats.released[Outcome.SUCCESS] == sum(stats.admitted.values())

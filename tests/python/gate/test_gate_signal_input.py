@@ -18,13 +18,13 @@ KINDS = ["cpu", "memory", "psi-cpu", "psi-memory", "psi-io", "errors"]
 def test_every_kind_goes_by_its_name(kind: str) -> None:
     signal = Signal(kind)
     assert signal.name == kind
-    assert repr(signal) == f"<Signal '{kind}': measured>"
+    assert repr(signal) == f'<Signal "{kind}": measured>'
     Gate("db", 1, signals=[signal])
 
 
 def test_other_names_are_for_functions_and_for_what_is_pushed() -> None:
-    assert repr(Signal("db")) == "<Signal 'db': pushed in>"
-    assert repr(Signal("db", function=lambda: 0.5)) == "<Signal 'db': by a function>"
+    assert repr(Signal("db")) == '<Signal "db": pushed in>'
+    assert repr(Signal("db", function=lambda: 0.5)) == '<Signal "db": by a function>'
 
 
 @pytest.mark.parametrize(

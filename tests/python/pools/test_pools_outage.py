@@ -2,8 +2,8 @@
 
 Users ask again and again, more of them than the gate lets in, for what takes a while but hardly any
 processor: so the best limit is a high one, on a busy machine, too. The database is disturbed in beats, each
-longer than the objective, and between them answers what has come too late: the limit must fall. Then it is left
-alone, and the limit must come back. In the end nothing may be lost: no permit, no count.
+longer than the objective, and between them answers what has come too late: the limit must fall. Then it is
+left alone, and the limit must come back. In the end nothing may be lost: no permit, no count.
 
 `TIDEGATE_OUTAGES` repeats all that; the soak does.
 """
