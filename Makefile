@@ -93,7 +93,8 @@ proof: $(VENV)/.package
 
 bench: $(VENV)/.package
 	TIDEGATE_BENCH_OUT=$(CURDIR)/target/bench-rust.json scripts/bench_libraries.sh $(CARGO) bench --locked -p tidegate-benches
-	$(BIN)/python benches/python_ratios.py --merge target/bench-rust.json --out target/bench.json
+	scripts/bench_languages.sh
+	$(BIN)/python benches/python_ratios.py --merge target/bench-rust.json target/bench-languages/*.json --out target/bench.json
 
 soak: $(VENV)/.package
 	PYTHON=$(CURDIR)/$(BIN)/python scripts/soak.sh

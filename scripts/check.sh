@@ -58,6 +58,21 @@ else
     skip "clang-format" "not a git checkout"
 fi
 
+# --- the other languages -------------------------------------------------------------------------
+
+# Each has its own script, which says what is missing with exit code 77.
+for script in bindings/*/check.sh; do
+    [ -x "$script" ] || continue
+    name=$(basename "$(dirname "$script")")
+    if said=$("$script" 2>&1); then
+        step "format and lints, $name" true
+    elif [ $? -eq 77 ]; then
+        skip "format and lints, $name" "$(tail -1 <<<"$said")"
+    else
+        step "format and lints, $name" sh -c 'echo "$1"; exit 1' sh "$said"
+    fi
+done
+
 # --- Python ------------------------------------------------------------------------------------
 
 BIN=.venv/bin

@@ -40,7 +40,7 @@ step "a file that is read again and again, under load" env TIDEGATE_SOAK_RELOADS
     cargo test --locked --release --features file --test file reloads_under_load
 step "as many permits as a gate can name" cargo test --locked --release -p tidegate-c -- --ignored
 step "the C ABI's random programs and storms" env TIDEGATE_FUZZ_STEPS=50000000 TIDEGATE_TEST_PERCENT=1000 \
-    scripts/polyglot.sh
+    TIDEGATE_SOAK=1 scripts/polyglot.sh
 for _ in 1 2 3 4 5; do
     step "forks" cargo test --locked --release --test fork --test published
 done

@@ -1,0 +1,6 @@
+//go:build !tidegate_flags
+
+package tidegate
+
+// #cgo pkg-config: tidegate
+import "C"
