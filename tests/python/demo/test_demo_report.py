@@ -189,8 +189,8 @@ def test_a_limit_that_finds_itself_is_held_to_the_given_one() -> None:
     verdict = judge(replace(report(), auto=[AUTO]))
     assert verdict.holds
     assert (
-        "; at 4x load a limit that found itself (27 in the end) gave 0.95 of the given one's good answers, in "
-        "turns; 99.0 % of the essential requests were answered there; " in verdict.sentence
+        "; at 4x load a limit that found itself (27 in the end) gave 0.95 of the given one's good answers, "
+        "in turns; 99.0 % of the essential requests were answered there; " in verdict.sentence
     )
     for short, found in [
         (replace(AUTO, goodput_ratio=0.949), "the given one's good answers, in turns (needed: 0.95 or"),
