@@ -71,7 +71,22 @@
 #define TIDEGATE_CONFIG_INIT                                                                          \
     {                                                                                                 \
         sizeof(tidegate_config), TIDEGATE_PRIORITY_CRITICAL, -1, {{0, 0}, {0, 0}, {0, 0}, {0, 0}},    \
-        true, false, false, {0}, {0, 0, 0, 0}                                                         \
+        true, false, false, {0}, {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}, 0, NULL, 0                         \
+    }
+
+/** What tidegate_signal_config starts from: all defaults, and a kind (0) that has to be set. */
+#define TIDEGATE_SIGNAL_INIT {sizeof(tidegate_signal_config), 0, NULL, -1, -1, -1, -1, -1, -1, -1}
+
+/** What tidegate_controller_report, tidegate_limit_change, tidegate_pressure and tidegate_signal_report start from. */
+#define TIDEGATE_CONTROLLER_REPORT_INIT                                                               \
+    {                                                                                                 \
+        sizeof(tidegate_controller_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0               \
+    }
+#define TIDEGATE_LIMIT_CHANGE_INIT {sizeof(tidegate_limit_change), 0, 0, 0, 0, {0}}
+#define TIDEGATE_PRESSURE_INIT {sizeof(tidegate_pressure), false, {0}, 0, {0}, 0, 0}
+#define TIDEGATE_SIGNAL_REPORT_INIT                                                                   \
+    {                                                                                                 \
+        sizeof(tidegate_signal_report), false, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}                       \
     }
 
 /** What tidegate_permit starts from. */
@@ -154,6 +169,61 @@
 #define TIDEGATE_FOREVER (-1)
 
 /**
+ * Nothing moves the limit.
+ */
+#define TIDEGATE_CONTROLLER_NONE 0
+
+/**
+ * Holds the limit. Everything else that a controller shows is there.
+ */
+#define TIDEGATE_CONTROLLER_FIXED 1
+
+/**
+ * One more while nothing is overload, a tenth less when something is.
+ */
+#define TIDEGATE_CONTROLLER_AIMD 2
+
+/**
+ * By latency against its long average.
+ */
+#define TIDEGATE_CONTROLLER_GRADIENT2 3
+
+/**
+ * By latency against the shortest seen.
+ */
+#define TIDEGATE_CONTROLLER_VEGAS 4
+
+/**
+ * Climbs to where most good answers come out.
+ */
+#define TIDEGATE_CONTROLLER_GOODPUT 5
+
+/**
+ * Nothing spoke for a move.
+ */
+#define TIDEGATE_CAUSE_HOLD 0
+
+/**
+ * One arm of an experiment: a little above or below, and back soon.
+ */
+#define TIDEGATE_CAUSE_PROBE 1
+
+/**
+ * The evidence was for more.
+ */
+#define TIDEGATE_CAUSE_RAISE 2
+
+/**
+ * The evidence was for less.
+ */
+#define TIDEGATE_CAUSE_LOWER 3
+
+/**
+ * Most answers were late or failed: down at once.
+ */
+#define TIDEGATE_CAUSE_LOST 4
+
+/**
  * A rate per second.
  */
 #define TIDEGATE_PER_SECOND 1
@@ -167,6 +237,46 @@
  * A rate per hour.
  */
 #define TIDEGATE_PER_HOUR 3600
+
+/**
+ * CPU time used of what the process may use.
+ */
+#define TIDEGATE_SIGNAL_CPU 1
+
+/**
+ * Memory in use of what the process may use.
+ */
+#define TIDEGATE_SIGNAL_MEMORY 2
+
+/**
+ * The share of time in which something waited for a CPU.
+ */
+#define TIDEGATE_SIGNAL_PSI_CPU 3
+
+/**
+ * The share of time in which something waited for memory.
+ */
+#define TIDEGATE_SIGNAL_PSI_MEMORY 4
+
+/**
+ * The share of time in which something waited for a disk.
+ */
+#define TIDEGATE_SIGNAL_PSI_IO 5
+
+/**
+ * How long the gate's own permits are held, as a share of its objective.
+ */
+#define TIDEGATE_SIGNAL_LATENCY 6
+
+/**
+ * The share of the gate's own answers that were overload.
+ */
+#define TIDEGATE_SIGNAL_ERRORS 7
+
+/**
+ * What `tidegate_signal` pushes.
+ */
+#define TIDEGATE_SIGNAL_PUSHED 8
 
 /**
  * The admission controller of one protected resource. Make it with `tidegate_gate_new`, give it up with
@@ -225,6 +335,85 @@ typedef struct tidegate_rate {
 } tidegate_rate;
 
 /**
+ * What moves a gate's limit, and within which bounds; docs/choosing.md says which when. All zero is nothing.
+ */
+typedef struct tidegate_controller {
+    /**
+     * One of the `TIDEGATE_CONTROLLER_` numbers.
+     */
+    int32_t kind;
+    /**
+     * Zero.
+     */
+    int32_t reserved;
+    /**
+     * The smallest limit, 1 to `max`; 0 is the default: 1.
+     */
+    int64_t min;
+    /**
+     * The largest, 1 to 2147483647; 0 is the default: 1000, or `min` if that is more.
+     */
+    int64_t max;
+    /**
+     * A limit that a capacity test has shown to hold, at least `min`: nothing goes above it. 0: none.
+     */
+    int64_t ceiling;
+    /**
+     * The limit to start from, `min` to `max`; 0 is the default: the gate's own limit, and where that is left out,
+     * too, the geometric mean of `min` and `max`.
+     */
+    int64_t prior;
+} tidegate_controller;
+
+/**
+ * A signal that a gate watches, and what its readings mean: docs/signals.md. Start with `TIDEGATE_SIGNAL_INIT`, and
+ * set `kind`. What is negative has the kind's default.
+ */
+typedef struct tidegate_signal_config {
+    /**
+     * `sizeof(tidegate_signal_config)`.
+     */
+    uint32_t struct_size;
+    /**
+     * One of the `TIDEGATE_SIGNAL_` numbers. Has to be set.
+     */
+    int32_t kind;
+    /**
+     * A label that ends with NUL; each signal of a gate has one of its own. NULL is the kind's name: "cpu",
+     * "memory", "psi-cpu", "psi-memory", "psi-io", "latency", "errors", "pushed".
+     */
+    const char *name;
+    /**
+     * Overloaded at this pressure or above, 0.0 to 1.0.
+     */
+    double enter;
+    /**
+     * Not overloaded any more at this pressure or below; below `enter`.
+     */
+    double leave;
+    /**
+     * The pressure at which all is shed that can be; `enter` or above.
+     */
+    double full;
+    /**
+     * For how long it must stay at `enter` or above, in seconds.
+     */
+    double enter_for;
+    /**
+     * For how long it must stay at `leave` or below, in seconds.
+     */
+    double leave_for;
+    /**
+     * How long it rests after a change, in seconds.
+     */
+    double dwell;
+    /**
+     * In which time what it sheds may rise from nothing to all, in seconds.
+     */
+    double ramp;
+} tidegate_signal_config;
+
+/**
  * What a gate is made from. Start with `TIDEGATE_CONFIG_INIT`, and set at least `limit`:
  *
  *     tidegate_config config = TIDEGATE_CONFIG_INIT;
@@ -240,7 +429,8 @@ typedef struct tidegate_config {
      */
     int32_t default_priority;
     /**
-     * The most weight that may be in flight, 0 to 2147483647. Has to be set.
+     * The most weight that may be in flight, 0 to 2147483647. Has to be set, but with a controller, which starts from
+     * it; -1 there leaves the start to its default.
      */
     int64_t limit;
     /**
@@ -268,6 +458,23 @@ typedef struct tidegate_config {
      * How much may be admitted a time. Any.
      */
     struct tidegate_rate rate;
+    /**
+     * What moves the limit. Nothing.
+     */
+    struct tidegate_controller controller;
+    /**
+     * The time within which an answer is good, in seconds, for the controller and for latency signals; 0 is none:
+     * every success is good. None.
+     */
+    double objective;
+    /**
+     * The signals to watch, `signal_count` of them. None.
+     */
+    const struct tidegate_signal_config *signals;
+    /**
+     * How many there are.
+     */
+    size_t signal_count;
 } tidegate_config;
 
 /**
@@ -407,6 +614,196 @@ typedef struct tidegate_attribute {
      */
     size_t value_len;
 } tidegate_attribute;
+
+/**
+ * What a gate's controller is at. Start with `TIDEGATE_CONTROLLER_REPORT_INIT`.
+ */
+typedef struct tidegate_controller_report {
+    /**
+     * `sizeof(tidegate_controller_report)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * One of the `TIDEGATE_CONTROLLER_` numbers; `TIDEGATE_CONTROLLER_NONE` where there is none, and then all else
+     * is zero.
+     */
+    int32_t kind;
+    /**
+     * The smallest limit.
+     */
+    uint32_t min;
+    /**
+     * The largest, the ceiling included.
+     */
+    uint32_t max;
+    /**
+     * Where it started.
+     */
+    uint32_t prior;
+    /**
+     * Why the limit is what it is: one of the `TIDEGATE_CAUSE_` numbers.
+     */
+    int32_t cause;
+    /**
+     * The time within which an answer is good, in seconds; 0: every success is.
+     */
+    double objective;
+    /**
+     * How often it looked.
+     */
+    uint64_t looks;
+    /**
+     * How often it moved the limit on evidence.
+     */
+    uint64_t moves;
+    /**
+     * How often it moved the limit for an experiment, there and back.
+     */
+    uint64_t probes;
+    /**
+     * Of the window that it looked at last: how long it was, in seconds,
+     */
+    double window;
+    /**
+     * the permits that came back with `success` or `overload`,
+     */
+    uint64_t completions;
+    /**
+     * those that were good,
+     */
+    uint64_t good;
+    /**
+     * those with `overload`,
+     */
+    uint64_t overload;
+    /**
+     * requests that were admitted,
+     */
+    uint64_t admissions;
+    /**
+     * and those that met a full gate.
+     */
+    uint64_t refusals;
+} tidegate_controller_report;
+
+/**
+ * One change of a gate's limit. Start with `TIDEGATE_LIMIT_CHANGE_INIT`.
+ */
+typedef struct tidegate_limit_change {
+    /**
+     * `sizeof(tidegate_limit_change)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * The limit before.
+     */
+    uint32_t from;
+    /**
+     * The limit from then on.
+     */
+    uint32_t to;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * How long ago it was, in seconds.
+     */
+    double age;
+    /**
+     * Why, as whoever changed it said, or "raise", "lower" or "lost" for a controller; cut to 63 bytes and ended
+     * with NUL; empty for nothing.
+     */
+    char cause[64];
+} tidegate_limit_change;
+
+/**
+ * What a gate's signals come to. Start with `TIDEGATE_PRESSURE_INIT`.
+ */
+typedef struct tidegate_pressure {
+    /**
+     * `sizeof(tidegate_pressure)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * Whether any signal is overloaded.
+     */
+    bool overloaded;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[3];
+    /**
+     * The pressure level, 0.0 to 1.0: that of the worst signal.
+     */
+    double level;
+    /**
+     * Which share of each priority it sheds, 0.0 to 1.0, most important first.
+     */
+    double shares[4];
+    /**
+     * How many signals there are.
+     */
+    uint64_t signals;
+    /**
+     * How often one became overloaded, or no longer was.
+     */
+    uint64_t transitions;
+} tidegate_pressure;
+
+/**
+ * What one signal says. Start with `TIDEGATE_SIGNAL_REPORT_INIT`.
+ */
+typedef struct tidegate_signal_report {
+    /**
+     * `sizeof(tidegate_signal_report)`. What a later version added becomes zero.
+     */
+    uint32_t struct_size;
+    /**
+     * Whether it is overloaded.
+     */
+    bool overloaded;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[3];
+    /**
+     * What it said when it was last looked at, 0.0 to 1.0; -1 is unknown.
+     */
+    double value;
+    /**
+     * Its own pressure level, 0.0 to 1.0.
+     */
+    double level;
+    /**
+     * Overloaded at this or above.
+     */
+    double enter;
+    /**
+     * Not overloaded any more at this or below.
+     */
+    double leave;
+    /**
+     * Its level is 1 at this.
+     */
+    double full;
+    /**
+     * How often it was measured, or a value pushed.
+     */
+    uint64_t reads;
+    /**
+     * How often it did not know.
+     */
+    uint64_t failures;
+    /**
+     * What the last measurement took, in seconds.
+     */
+    double cost;
+    /**
+     * Its name, ended with NUL.
+     */
+    char name[256];
+} tidegate_signal_report;
 
 /**
  * Admitted; from calls that do not ask for admission: done.
@@ -817,6 +1214,59 @@ tidegate_status tidegate_classify(const struct tidegate_gates *gates,
                                   int32_t *priority,
                                   char *why,
                                   size_t why_cap);
+
+/**
+ * Reads what the gate's controller is at.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_VERSION`.
+ */
+tidegate_status tidegate_get_controller(const struct tidegate_gate *gate,
+                                        struct tidegate_controller_report *out);
+
+/**
+ * Reads one of the last 64 changes of the limit: the one at `position`, from 0, the latest first. A controller's
+ * experiments are not among them.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_VERSION`, or `TIDEGATE_ERR_ARGUMENT` behind the
+ * last.
+ */
+tidegate_status tidegate_get_limit_change(const struct tidegate_gate *gate,
+                                          size_t position,
+                                          struct tidegate_limit_change *out);
+
+/**
+ * Pushes a value into a signal of kind `TIDEGATE_SIGNAL_PUSHED`; whoever asks for a permit next has it looked at.
+ *
+ * `name`: the signal's, `name_len` bytes of UTF-8. `value`: a pressure from 0.0 to 1.0. `good_for_ms`: for how many
+ * milliseconds it holds, from 0 on; after that the signal is unknown, which is never overload.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, or `TIDEGATE_ERR_ARGUMENT` where the gate has no such signal, or
+ * one that is measured, and for numbers outside their rule. Then nothing was changed.
+ */
+tidegate_status tidegate_signal(const struct tidegate_gate *gate,
+                                const char *name,
+                                size_t name_len,
+                                double value,
+                                int64_t good_for_ms);
+
+/**
+ * Reads what the gate's signals come to; all zero without signals. Where it is time to look at them, this does.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL` or `TIDEGATE_ERR_VERSION`.
+ */
+tidegate_status tidegate_get_pressure(const struct tidegate_gate *gate,
+                                      struct tidegate_pressure *out);
+
+/**
+ * Reads what the signal at a position says, from 0, in the order in which they were given. Where it is time to look at
+ * the signals, this does.
+ *
+ * Answers `TIDEGATE_ADMITTED`, `TIDEGATE_ERR_NULL`, `TIDEGATE_ERR_VERSION`, or `TIDEGATE_ERR_ARGUMENT` behind the
+ * last.
+ */
+tidegate_status tidegate_get_signal(const struct tidegate_gate *gate,
+                                    size_t position,
+                                    struct tidegate_signal_report *out);
 
 /**
  * Sets the rate, or takes it away by one that is all zero. Once this has returned, nothing is admitted by the old

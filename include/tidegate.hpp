@@ -196,6 +196,90 @@ enum class per : std::int32_t {
     return "unknown";
 }
 
+/// What moves a gate's limit.
+enum class controller_kind : std::int32_t {
+    /// Holds it.
+    fixed = TIDEGATE_CONTROLLER_FIXED,
+    /// One more while nothing is overload, a tenth less when something is.
+    aimd = TIDEGATE_CONTROLLER_AIMD,
+    /// By latency against its long average.
+    gradient2 = TIDEGATE_CONTROLLER_GRADIENT2,
+    /// By latency against the shortest seen.
+    vegas = TIDEGATE_CONTROLLER_VEGAS,
+    /// Climbs to where most good answers come out.
+    goodput = TIDEGATE_CONTROLLER_GOODPUT,
+};
+
+/// The name, as in every language: "goodput". "unknown" for a number that is no controller.
+[[nodiscard]] constexpr std::string_view to_string(controller_kind of) noexcept
+{
+    switch (of) {
+    case controller_kind::fixed:
+        return "fixed";
+    case controller_kind::aimd:
+        return "aimd";
+    case controller_kind::gradient2:
+        return "gradient2";
+    case controller_kind::vegas:
+        return "vegas";
+    case controller_kind::goodput:
+        return "goodput";
+    }
+    return "unknown";
+}
+
+/// Why a controller holds the limit that it does.
+enum class move_cause : std::int32_t {
+    /// Nothing spoke for a move.
+    hold = TIDEGATE_CAUSE_HOLD,
+    /// One arm of an experiment.
+    probe = TIDEGATE_CAUSE_PROBE,
+    /// The evidence was for more.
+    raise = TIDEGATE_CAUSE_RAISE,
+    /// The evidence was for less.
+    lower = TIDEGATE_CAUSE_LOWER,
+    /// Most answers were late or failed.
+    lost = TIDEGATE_CAUSE_LOST,
+};
+
+/// The name, as in every language: "raise". "unknown" for a number that is no cause.
+[[nodiscard]] constexpr std::string_view to_string(move_cause of) noexcept
+{
+    switch (of) {
+    case move_cause::hold:
+        return "hold";
+    case move_cause::probe:
+        return "probe";
+    case move_cause::raise:
+        return "raise";
+    case move_cause::lower:
+        return "lower";
+    case move_cause::lost:
+        return "lost";
+    }
+    return "unknown";
+}
+
+/// What a signal measures.
+enum class signal_kind : std::int32_t {
+    /// CPU time used of what the process may use.
+    cpu = TIDEGATE_SIGNAL_CPU,
+    /// Memory in use of what the process may use.
+    memory = TIDEGATE_SIGNAL_MEMORY,
+    /// The share of time in which something waited for a CPU.
+    psi_cpu = TIDEGATE_SIGNAL_PSI_CPU,
+    /// The share of time in which something waited for memory.
+    psi_memory = TIDEGATE_SIGNAL_PSI_MEMORY,
+    /// The share of time in which something waited for a disk.
+    psi_io = TIDEGATE_SIGNAL_PSI_IO,
+    /// How long the gate's own permits are held, as a share of its objective.
+    latency = TIDEGATE_SIGNAL_LATENCY,
+    /// The share of the gate's own answers that were overload.
+    errors = TIDEGATE_SIGNAL_ERRORS,
+    /// What `gate::push_signal` pushes.
+    pushed = TIDEGATE_SIGNAL_PUSHED,
+};
+
 /// The priority of this name, "essential" and "non-essential" among them; none for any other text.
 [[nodiscard]] constexpr std::optional<priority> priority_from(std::string_view name) noexcept
 {
@@ -354,10 +438,10 @@ inline void status::raise() const
 namespace detail
 {
 
-inline failure outside(const char *what, int least, whole got)
+inline failure outside(const char *what, std::int64_t least, std::int64_t most, whole got)
 {
     std::string message = std::string(what) + " must be a whole number from " + std::to_string(least) +
-                          " to " + std::to_string(largest) + ", got " + std::to_string(got.get());
+                          " to " + std::to_string(most) + ", got " + std::to_string(got.get());
     return {status(TIDEGATE_ERR_ARGUMENT), std::move(message)};
 }
 
@@ -534,6 +618,97 @@ private:
     tidegate_rate values_;
 };
 
+/// What moves a gate's limit, and within which bounds.
+class controller
+{
+public:
+    /// With all bounds at their defaults.
+    constexpr controller(controller_kind kind) noexcept
+        : values_{static_cast<std::int32_t>(kind), 0, 0, 0, 0, 0}
+    {
+    }
+
+    /// The smallest limit; 0 is the default: 1.
+    constexpr controller &min(whole limit) noexcept
+    {
+        values_.min = limit.get();
+        return *this;
+    }
+
+    /// The largest limit; 0 is the default: 1000, or the smallest if that is more.
+    constexpr controller &max(whole limit) noexcept
+    {
+        values_.max = limit.get();
+        return *this;
+    }
+
+    /// A limit that a capacity test has shown to hold: nothing goes above it. 0: none.
+    constexpr controller &ceiling(whole limit) noexcept
+    {
+        values_.ceiling = limit.get();
+        return *this;
+    }
+
+    /// The limit to start from; 0 is the default: the gate's own, and where it has none, too, the geometric mean
+    /// of the smallest and the largest.
+    constexpr controller &prior(whole limit) noexcept
+    {
+        values_.prior = limit.get();
+        return *this;
+    }
+
+private:
+    friend class config;
+
+    tidegate_controller values_;
+};
+
+/// A signal that a gate watches, and what its readings mean: docs/signals.md. What is not set has the kind's
+/// default.
+class signal_config
+{
+public:
+    /// `name`: a label; each signal of a gate has one of its own. The kind's name unless given.
+    explicit signal_config(signal_kind kind, std::optional<std::string> name = std::nullopt)
+        : name_(std::move(name)), values_(TIDEGATE_SIGNAL_INIT)
+    {
+        values_.kind = static_cast<std::int32_t>(kind);
+    }
+
+    /// Overloaded at this pressure or above, 0 to 1.
+    signal_config &enter(double pressure) { return set(values_.enter, pressure, "enter"); }
+    /// Not overloaded any more at this pressure or below; below `enter`.
+    signal_config &leave(double pressure) { return set(values_.leave, pressure, "leave"); }
+    /// The pressure at which all is shed that can be; `enter` or above.
+    signal_config &full(double pressure) { return set(values_.full, pressure, "full"); }
+    /// For how long it must stay at `enter` or above.
+    signal_config &enter_for(seconds time) { return set(values_.enter_for, time.count(), "enter_for"); }
+    /// For how long it must stay at `leave` or below.
+    signal_config &leave_for(seconds time) { return set(values_.leave_for, time.count(), "leave_for"); }
+    /// How long it rests after a change.
+    signal_config &dwell(seconds time) { return set(values_.dwell, time.count(), "dwell"); }
+    /// In which time what it sheds may rise from nothing to all.
+    signal_config &ramp(seconds time) { return set(values_.ramp, time.count(), "ramp"); }
+
+private:
+    friend class config;
+    friend class gate;
+
+    /// In C a negative number is the default, which nobody means who sets one.
+    signal_config &set(double &value, double to, const char *what)
+    {
+        value = to;
+        if (to < 0.0 && wrong_.empty()) {
+            wrong_ = std::string(what) + " of a signal must be 0 or more, got " + std::to_string(to);
+        }
+        return *this;
+    }
+
+    std::optional<std::string> name_;
+    tidegate_signal_config values_;
+    std::string wrong_;  // told when it is used
+};
+
 /// What a gate is made from. Whatever is wrong with it is told when the gate is made.
 class config
 {
@@ -545,6 +720,12 @@ public:
         values_.limit = limit.get();
     }
 
+    /// A gate whose limit is where `moved_by` starts.
+    config(std::string_view name, const controller &moved_by) : name_(name), values_(TIDEGATE_CONFIG_INIT)
+    {
+        values_.controller = moved_by.values_;
+    }
+
     /// How full the gate may be for each priority.
     config &set_thresholds(const thresholds &by_priority)
     {
@@ -552,6 +733,30 @@ public:
             values_.thresholds[n] = by_priority.values_[n];
         }
         wrong_ = by_priority.wrong_;
+        return *this;
+    }
+
+    /// What moves the limit, which is where it starts; nothing unless set.
+    config &set_controller(const controller &of)
+    {
+        values_.controller = of.values_;
+        return *this;
+    }
+
+    /// The time within which an answer is good, for the controller and for latency signals; every success is
+    /// unless set.
+    config &set_objective(seconds objective)
+    {
+        // Zero is none in C. Here it is a mistake, of which C says the same as of a time that rounds to it.
+        const bool none = objective.count() == 0.0;
+        values_.objective = none ? std::numeric_limits<double>::min() : objective.count();
+        return *this;
+    }
+
+    /// A further signal to watch.
+    config &add_signal(signal_config signal)
+    {
+        signals_.push_back(std::move(signal));
         return *this;
     }
 
@@ -586,8 +791,33 @@ public:
 private:
     friend class gate;
 
+    /// What is wrong with it that C cannot see; empty where nothing is.
+    [[nodiscard]] const std::string &wrong() const noexcept
+    {
+        for (const signal_config &signal : signals_) {
+            if (wrong_.empty() && !signal.wrong_.empty()) {
+                return signal.wrong_;
+            }
+        }
+        return wrong_;
+    }
+
+    /// As C takes it: `signals` get those that it points at.
+    [[nodiscard]] tidegate_config values(std::vector<tidegate_signal_config> &signals) const
+    {
+        for (const signal_config &signal : signals_) {
+            signals.push_back(signal.values_);
+            signals.back().name = signal.name_ ? signal.name_->c_str() : nullptr;
+        }
+        tidegate_config values = values_;
+        values.signals = signals.data();
+        values.signal_count = signals.size();
+        return values;
+    }
+
     std::string name_;
     tidegate_config values_;
+    std::vector<signal_config> signals_;
     std::string wrong_;
 };
 
@@ -843,7 +1073,7 @@ inline failure refused_request(status why, priority of, whole weight)
         return {why, why.message()};
     }
     if (weight.get() < 1 || weight.get() > largest) {
-        return outside("weight", 1, weight);
+        return outside("weight", 1, largest, weight);
     }
     return {why, "no priority has the number " + std::to_string(static_cast<std::int32_t>(of))};
 }
@@ -929,8 +1159,129 @@ struct stats {
     std::uint32_t generation = 0;
 };
 
+/// What a gate's controller is at.
+struct controller_report {
+    /// Which one.
+    controller_kind kind = controller_kind::fixed;
+    /// The smallest limit.
+    std::uint32_t min = 0;
+    /// The largest, the ceiling included.
+    std::uint32_t max = 0;
+    /// Where it started.
+    std::uint32_t prior = 0;
+    /// Why the limit is what it is.
+    move_cause cause = move_cause::hold;
+    /// The time within which an answer is good; none: every success is.
+    std::optional<seconds> objective;
+    /// How often it looked.
+    std::uint64_t looks = 0;
+    /// How often it moved the limit on evidence.
+    std::uint64_t moves = 0;
+    /// How often it moved the limit for an experiment, there and back.
+    std::uint64_t probes = 0;
+    /// Of the window that it looked at last: how long it was,
+    seconds window{0};
+    /// the permits that came back with `success` or `overload`,
+    std::uint64_t completions = 0;
+    /// those that were good,
+    std::uint64_t good = 0;
+    /// those with `overload`,
+    std::uint64_t overload = 0;
+    /// requests that were admitted,
+    std::uint64_t admissions = 0;
+    /// and those that met a full gate.
+    std::uint64_t refusals = 0;
+};
+
+/// One change of a gate's limit.
+struct limit_change {
+    /// The limit before.
+    std::uint32_t from = 0;
+    /// The limit from then on.
+    std::uint32_t to = 0;
+    /// How long ago it was.
+    seconds age{0};
+    /// Why, in at most 63 bytes; empty for nothing.
+    std::string cause;
+};
+
+/// What one signal says.
+struct signal_report {
+    /// Its name.
+    std::string name;
+    /// What it said when it was last looked at, 0 to 1; none: unknown.
+    std::optional<double> value;
+    /// Whether it is overloaded.
+    bool overloaded = false;
+    /// Its own pressure level, 0 to 1.
+    double level = 0.0;
+    /// Overloaded at this or above.
+    double enter = 0.0;
+    /// Not overloaded any more at this or below.
+    double leave = 0.0;
+    /// Its level is 1 at this.
+    double full = 0.0;
+    /// How often it was measured, or a value pushed.
+    std::uint64_t reads = 0;
+    /// How often it did not know.
+    std::uint64_t failures = 0;
+    /// What the last measurement took.
+    seconds cost{0};
+};
+
+/// What a gate's signals come to.
+struct pressure_report {
+    /// The pressure level, 0 to 1: that of the worst signal.
+    double level = 0.0;
+    /// Which share of each priority it sheds, 0 to 1.
+    by_priority<double> shares;
+    /// Whether any signal is overloaded.
+    bool overloaded = false;
+    /// How often one became overloaded, or no longer was.
+    std::uint64_t transitions = 0;
+    /// The signals, in the order in which they were given.
+    std::vector<signal_report> signals;
+};
+
 namespace detail
 {
+
+inline controller_report read(const tidegate_controller_report &raw)
+{
+    controller_report read;
+    read.kind = static_cast<controller_kind>(raw.kind);
+    read.min = raw.min;
+    read.max = raw.max;
+    read.prior = raw.prior;
+    read.cause = static_cast<move_cause>(raw.cause);
+    read.objective = raw.objective > 0.0 ? std::optional(seconds(raw.objective)) : std::nullopt;
+    read.looks = raw.looks;
+    read.moves = raw.moves;
+    read.probes = raw.probes;
+    read.window = seconds(raw.window);
+    read.completions = raw.completions;
+    read.good = raw.good;
+    read.overload = raw.overload;
+    read.admissions = raw.admissions;
+    read.refusals = raw.refusals;
+    return read;
+}
+
+inline signal_report read(const tidegate_signal_report &raw)
+{
+    signal_report read;
+    read.name = raw.name;
+    read.value = raw.value < 0.0 ? std::nullopt : std::optional(raw.value);
+    read.overloaded = raw.overloaded;
+    read.level = raw.level;
+    read.enter = raw.enter;
+    read.leave = raw.leave;
+    read.full = raw.full;
+    read.reads = raw.reads;
+    read.failures = raw.failures;
+    read.cost = seconds(raw.cost);
+    return read;
+}
 
 inline stats read(const tidegate_stats &raw)
 {
@@ -1007,12 +1358,14 @@ public:
         if (auto mismatch = detail::abi_mismatch(tidegate_abi_version())) {
             return *std::move(mismatch);
         }
-        if (!from.wrong_.empty()) {
-            return failure{status(TIDEGATE_ERR_ARGUMENT), from.wrong_};
+        if (!from.wrong().empty()) {
+            return failure{status(TIDEGATE_ERR_ARGUMENT), from.wrong()};
         }
         tidegate_gate *made = nullptr;
         std::array<char, 1024> why{};
-        const status done(tidegate_gate_new(&from.values_, from.name_.data(), from.name_.size(), &made,
+        std::vector<tidegate_signal_config> signals;
+        const tidegate_config values = from.values(signals);
+        const status done(tidegate_gate_new(&values, from.name_.data(), from.name_.size(), &made,
                                             why.data(), why.size()));
         if (!done.ok()) {
             return failure{done, why.data()};
@@ -1166,6 +1519,56 @@ public:
         return held < 0.0 ? std::nullopt : std::optional(seconds(held));
     }
 
+    /// What the controller is at; none where there is none.
+    [[nodiscard]] std::optional<controller_report> controller() const
+    {
+        tidegate_controller_report raw = TIDEGATE_CONTROLLER_REPORT_INIT;
+        const bool read = tidegate_get_controller(handle(), &raw) == TIDEGATE_ADMITTED;
+        return read && raw.kind != TIDEGATE_CONTROLLER_NONE ? std::optional(detail::read(raw)) : std::nullopt;
+    }
+
+    /// The last 64 changes of the limit, oldest first; without a controller's experiments.
+    [[nodiscard]] std::vector<limit_change> limit_history() const
+    {
+        std::vector<limit_change> changes;
+        tidegate_limit_change raw = TIDEGATE_LIMIT_CHANGE_INIT;
+        while (tidegate_get_limit_change(handle(), changes.size(), &raw) == TIDEGATE_ADMITTED) {
+            changes.push_back({raw.from, raw.to, seconds(raw.age), raw.cause});
+        }
+        return {changes.rbegin(), changes.rend()};
+    }
+
+    /// What the gate's signals come to; none where there are none. Where it is time to look at them, this does.
+    [[nodiscard]] std::optional<pressure_report> pressure() const
+    {
+        tidegate_pressure raw = TIDEGATE_PRESSURE_INIT;
+        if (tidegate_get_pressure(handle(), &raw) != TIDEGATE_ADMITTED || raw.signals == 0) {
+            return std::nullopt;
+        }
+        pressure_report read;
+        read.level = raw.level;
+        read.overloaded = raw.overloaded;
+        read.transitions = raw.transitions;
+        for (const priority each : priorities) {
+            read.shares[each] = raw.shares[static_cast<std::size_t>(each)];
+        }
+        tidegate_signal_report signal = TIDEGATE_SIGNAL_REPORT_INIT;
+        while (tidegate_get_signal(handle(), read.signals.size(), &signal) == TIDEGATE_ADMITTED) {
+            read.signals.push_back(detail::read(signal));
+        }
+        return read;
+    }
+
+    /// Pushes a value from 0 to 1 into the signal of this name, which is one of kind `pushed`; good for so long, in
+    /// whole milliseconds, rounded up, and unknown after that.
+    template <class Rep, class Period>
+    status try_push_signal(std::string_view name, double value,
+                           std::chrono::duration<Rep, Period> good_for) const noexcept
+    {
+        return status(
+            tidegate_signal(handle(), name.data(), name.size(), value, detail::milliseconds(good_for)));
+    }
+
     /// The weight in flight: one load. Negative, an error's number, for a handle that was moved away.
     [[nodiscard]] std::int64_t in_flight() const noexcept { return tidegate_in_flight(handle()); }
 
@@ -1189,9 +1592,19 @@ public:
     {
         const status done = try_set_limit(limit, cause);
         if (done.code() == TIDEGATE_ERR_ARGUMENT) {
-            detail::outside("limit", 0, limit).raise();
+            const auto moves = controller();
+            moves ? detail::outside("limit", moves->min, moves->max, limit).raise()
+                  : detail::outside("limit", 0, largest, limit).raise();
         }
         check(done);
+    }
+
+    /// As `try_push_signal`. Throws `config_error` where the gate has no such signal, or one that is measured, and
+    /// for a value that is not from 0 to 1.
+    template <class Rep, class Period>
+    void push_signal(std::string_view name, double value, std::chrono::duration<Rep, Period> good_for) const
+    {
+        check(try_push_signal(name, value, good_for));
     }
 
     /// As `try_set_thresholds`. Throws `config_error`.

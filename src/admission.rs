@@ -338,7 +338,8 @@ impl Inner {
         } else if ticket.over() {
             self.put_over();
         } else if flags.has(Flags::CHECKED) {
-            self.put_checked(ticket, outcome);
+            let left = self.put_checked(ticket, outcome);
+            self.notify_if(left);
         } else {
             self.count_released(outcome, ticket.weight());
             self.notify_if(self.word.put(&self.state, ticket.taken()));
@@ -364,8 +365,10 @@ impl Inner {
             let good = outcome == Outcome::Success && latency_ns <= self.state.config.objective_ns();
             let ended = known.then_some(Ended::Permit { latency_ns, outcome, good });
             if self.state.config.flags().has(Flags::CHECKED) {
-                let found = self.put_checked(ticket, outcome);
-                self.flow(-i64::from(found), now_ns, ended.filter(|_| found == ticket.weight()));
+                let left = self.put_checked(ticket, outcome);
+                let found = ticket.weight() - left.missing;
+                self.flow(-i64::from(found), now_ns, ended.filter(|_| left.missing == 0));
+                self.notify_if(left);
             } else {
                 self.count_released(outcome, ticket.weight());
                 self.flow(-i64::from(ticket.weight()), now_ns, ended);
@@ -431,18 +434,15 @@ impl Inner {
     /// Where bare entries were made, one exit too many may have taken what this permit puts back,
     /// and a bare exit in dry run may have drawn it. Then what is missing is taken from what is
     /// left on the other side, so that all that entered has left in the end.
-    ///
-    /// How much it found.
     #[inline(never)] // the other way out stays small
-    fn put_checked(&self, ticket: Ticket, outcome: Outcome) -> u32 {
+    fn put_checked(&self, ticket: Ticket, outcome: Outcome) -> Left {
         let left = self.word.put_checked(&self.state, ticket.weight());
         if left.missing == 0 {
             self.count_released(outcome, ticket.weight());
         } else {
             self.make_up_for(left.missing);
         }
-        self.notify_if(left);
-        ticket.weight() - left.missing
+        left
     }
 
     /// For what was missing from the word: what is still inside on the other side leaves in its place.

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::control::Control;
-use crate::controlled::agreed;
-use crate::controller::{Bounds, Kind};
+use crate::controller::{Bounds, BoundsError, Kind};
 use crate::detector::Rule;
 use crate::error::{ConfigError, MAX_NAME_BYTES};
 use crate::gate::Gate;
@@ -68,14 +67,35 @@ impl GateBuilder {
     }
 
     /// The time within which an answer is good, for the controller and for the signals `latency` and `errors`;
-    /// `None`, the default: every success is good.
+    /// `None`, the default: every success is good. A gate with an objective times its permits, controller or not.
     pub fn objective(mut self, objective: impl Into<Option<Duration>>) -> Self {
         self.objective = objective.into();
         self
     }
 
     /// Has the limit moved by a controller: it starts at the bounds' prior, which takes the place of the limit
-    /// that the builder was made with.
+    /// that the builder was made with. The thresholds follow the limit.
+    ///
+    /// There is no thread: whoever comes or goes, or is turned away, when the controller wants to look does it, in some
+    /// microseconds, and everybody else goes on. It costs two readings of the clock for each permit, and a fraction
+    /// of one of those to count.
+    ///
+    /// [Bare entries](Gate::enter) are seen all together: how many, how they ended, and their mean latency, which is
+    /// exact; how it varies, and how many were good, as if it were exponential. Permits are seen one by one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::Gate;
+    /// use tidegate::controller::{Choice, Kind};
+    ///
+    /// let bounds = Choice { min: Some(4), max: Some(200), ..Choice::default() }.bounds(None)?;
+    /// let gate = Gate::builder("db", 0)
+    ///     .controller(Kind::Goodput, bounds)
+    ///     .objective(Duration::from_secs(2))
+    ///     .build()?;
+    /// assert_eq!(gate.limit(), 28); // as far from 4 as from 200
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn controller(mut self, kind: Kind, bounds: Bounds) -> Self {
         self.controller = Some((kind, bounds));
         self
@@ -142,14 +162,28 @@ impl GateBuilder {
     /// their rule.
     pub fn build(mut self) -> Result<Gate, ConfigError> {
         check_name(&self.name)?;
-        let (objective, controller) = agreed(self.objective, self.controller)?;
-        self.controller = controller;
-        let limit = controller.map_or(self.limit, |(_, bounds)| bounds.prior());
+        self.agree_on_objective()?;
+        let limit = self.controller.map_or(self.limit, |(_, bounds)| bounds.prior());
         let mut control = Control::new(limit, self.thresholds, self.default_priority)?;
         control.rate = self.rate;
-        control.objective = objective;
-        control.signals = Watchlist::new(std::mem::take(&mut self.signals), objective)?;
+        control.objective = self.objective;
+        control.signals = Watchlist::new(std::mem::take(&mut self.signals), self.objective)?;
         Gate::from_parts(self, control)
+    }
+
+    /// One objective for the gate and its controller: either may have said it.
+    fn agree_on_objective(&mut self) -> Result<(), BoundsError> {
+        let of_bounds = self.controller.and_then(|(_, bounds)| bounds.said_objective());
+        match (self.objective, of_bounds) {
+            (Some(Duration::ZERO), _) => return Err(BoundsError::Objective),
+            (Some(gate), Some(bounds)) if gate != bounds => {
+                return Err(BoundsError::TwoObjectives { gate, bounds });
+            }
+            _ => {}
+        }
+        self.objective = self.objective.or(of_bounds);
+        self.controller = self.controller.map(|(kind, bounds)| (kind, bounds.for_gate(self.objective)));
+        Ok(())
     }
 }
 

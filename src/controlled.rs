@@ -21,21 +21,21 @@ use std::time::Duration;
 
 use crate::admission::Inner;
 use crate::control::Control;
-use crate::controller::{AnyController, Bounds, BoundsError, Cause, Controller, Decision, Kind, Window};
+use crate::controller::{AnyController, Bounds, Cause, Controller, Decision, Kind, Window};
 use crate::measured::Reading;
 use crate::priority::Priority;
 use crate::shard::{Counter, Totals, sums_at_rest};
 use crate::shed::Reason;
-use crate::state::Flags;
 use crate::sync::Ordering;
 
 /// Whoever looks has this long before another may; and a look that was put off comes after it.
 const AGAIN_NS: u64 = 1_000_000;
 /// Threads read the clock and are then interrupted: only what is further back is a clock that was set back.
 const BACK_NS: u64 = 1_000_000_000;
-/// So often a shard may be found in the middle of a count, with the processor given away each time.
+/// So often each shard is read in the hope of not finding a thread in the middle of a count; in between the processor
+/// is given away. Few, since the one who looks has a request to go on with.
 #[cfg(not(tidegate_loom))]
-pub(crate) const TRIES: u32 = 100;
+pub(crate) const TRIES: u32 = 3;
 #[cfg(tidegate_loom)]
 pub(crate) const TRIES: u32 = 1;
 
@@ -146,24 +146,6 @@ pub struct ControllerReport {
     pub state: AnyController,
 }
 
-/// The objective that a gate and the bounds of its controller agree on, and these with it.
-pub(crate) fn agreed(
-    objective: Option<Duration>,
-    controller: Option<(Kind, Bounds)>,
-) -> Result<(Option<Duration>, Option<(Kind, Bounds)>), BoundsError> {
-    if objective.is_some_and(|objective| objective.is_zero()) {
-        return Err(BoundsError::Objective);
-    }
-    let of_bounds = controller.and_then(|(_, bounds)| bounds.said_objective());
-    match (objective, of_bounds) {
-        (Some(gate), Some(bounds)) if gate != bounds => Err(BoundsError::TwoObjectives { gate, bounds }),
-        _ => {
-            let objective = objective.or(of_bounds);
-            Ok((objective, controller.map(|(kind, bounds)| (kind, bounds.for_gate(objective)))))
-        }
-    }
-}
-
 impl Inner {
     /// Looks for the controller, if it is time.
     #[inline]
@@ -261,21 +243,6 @@ impl Inner {
             self.state.take_highest(|| self.word.view(&self.state).in_flight());
         }
         self.arm(control);
-    }
-
-    #[cfg(feature = "file")]
-    /// With the lock held: from now on entries and exits are timed. What is inside already was not counted in, so it
-    /// is counted in here; the word says what that is, since who swaps after its change has come by the long way.
-    ///
-    /// Not exact: who comes or goes at the very moment may be counted twice or not at all, and what the occupancy says
-    /// is off by that weight from then on. Gates that are built so are exact.
-    pub(crate) fn measure(&self, control: &Control, now_ns: u64) {
-        if self.state.config.raise(Flags::MEASURED).has(Flags::MEASURED) {
-            return;
-        }
-        control.store_thresholds(&self.state.config);
-        let inside = self.word.publish(&self.state).in_flight();
-        self.flow(i64::from(inside), now_ns, None);
     }
 
     /// What was counted up to now; `None` where a thread stands in the middle of counting.

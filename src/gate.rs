@@ -284,7 +284,7 @@ impl Gate {
     /// does not [measure](Self::is_measured), or a thread was interrupted while it counted and has not gone on yet.
     #[must_use]
     pub fn reading(&self) -> Option<Reading> {
-        const TRIES: u32 = 100;
+        const TRIES: u32 = 10;
         self.is_measured().then(|| self.inner.read_at_rest(self.inner.clock.now_ns(), TRIES)).flatten()
     }
 

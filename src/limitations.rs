@@ -15,7 +15,12 @@
 //! - **Bare exits in dry run draw** whether their entry was over the limit, in proportion to what is
 //!   inside. On average that is right for exponential service times only. Permits are exact.
 //! - **Bare entries have no latency.** With timing on they are part of the occupancy integral, from
-//!   which Little's law gives their mean, but not of the histograms.
+//!   which Little's law gives their mean, but not of the histograms. A controller is shown that mean, and how many of
+//!   them were good as if they were exponential: where half of the objective is the mean, 86 of 100. Beside permits
+//!   of various weights the mean is right for permits of the average weight only.
+//! - **A controller in dry run** sees what enforcement would have let in, at a database that gets the rest as well.
+//! - **A gate that is given its first controller or objective while it is in use** (by a file) may be off by one in
+//!   what its controller believes is in flight, where somebody came or went in that very moment.
 //! - **A refusal's numbers may be a moment old.** While a setter runs, the limit in a [`Shed`](crate::Shed)
 //!   may be the new one beside an in-flight count from before. Admissions never mix the two.
 //! - **`retry_after` is a lower bound**, from what was seen when somebody asked; after a silence of a

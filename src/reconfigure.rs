@@ -41,6 +41,7 @@ impl Gate {
 mod settings {
     use std::time::Duration;
 
+    use crate::admission::Inner;
     use crate::control::Control;
     use crate::controlled::Steered;
     use crate::controller::{Bounds, Kind};
@@ -48,6 +49,7 @@ mod settings {
     use crate::monitor::Watchlist;
     use crate::priority::{Priority, Thresholds};
     use crate::rate::Rate;
+    use crate::state::Flags;
 
     /// What can be changed of a gate in use.
     #[derive(Clone, Debug, PartialEq)]
@@ -74,10 +76,13 @@ mod settings {
             let now_ns = inner.clock.now_ns(); // somebody else's code: not under the lock
             let mut control = inner.cold().control.lock();
             let before = self.settings_of(&control);
-            if before == to {
+            // Nobody but the program moves a fixed one, and what the file says comes after that.
+            let fixed = to.controller.filter(|(kind, _)| *kind == Kind::Fixed);
+            let strayed = fixed.is_some_and(|(_, bounds)| bounds.prior() != control.limit);
+            if before == to && !strayed {
                 return before;
             }
-            let anew = before.controller != to.controller;
+            let anew = before.controller != to.controller || strayed;
             if let Some((kind, bounds)) = to.controller.filter(|_| anew) {
                 control.steered = Some(Steered::new(kind, bounds, now_ns));
             } else if to.controller.is_none() {
@@ -142,6 +147,22 @@ mod settings {
             self.inner.timing
         }
     }
+
+    impl Inner {
+        /// With the lock held: from now on entries and exits are timed. What is inside already was not counted in, so it
+        /// is counted in here; the word says what that is, since who swaps after its change has come by the long way.
+        ///
+        /// Not exact: who comes or goes at the very moment may be counted twice or not at all, and what the occupancy says
+        /// is off by that weight from then on. Gates that are built so are exact.
+        fn measure(&self, control: &Control, now_ns: u64) {
+            if self.state.config.raise(Flags::MEASURED).has(Flags::MEASURED) {
+                return;
+            }
+            control.store_thresholds(&self.state.config);
+            let inside = self.word.publish(&self.state).in_flight();
+            self.flow(i64::from(inside), now_ns, None);
+        }
+    }
 }
 
 #[cfg(feature = "file")]
@@ -174,7 +195,7 @@ mod tests {
     }
 
     fn serve(gate: &Gate, clock: &ManualClock, seconds: u64, outcome: Outcome) {
-        for _ in 0..10 * seconds + 1 {
+        for _ in 0..=10 * seconds {
             let ticket = gate.take(Priority::Critical).expect("fits");
             clock.advance(SECOND / 10);
             gate.put(ticket, outcome);

@@ -157,7 +157,7 @@ impl Shard {
             Some(Ended::Bare(Outcome::Success)) => self.add(place, BARE_SUCCESS, 1),
             Some(Ended::Bare(Outcome::Overload)) => self.add(place, BARE_OVERLOAD, 1),
             Some(Ended::Permit { latency_ns, outcome, good }) => {
-                self.complete(place, latency_ns, outcome, good)
+                self.complete(place, latency_ns, outcome, good);
             }
         }
         self.add(place, ENDED, 1);

@@ -7,7 +7,7 @@
 //! | line | written by |
 //! |---|---|
 //! | [`Hot`] | every admission and release |
-//! | [`Config`] | setters only, so every core keeps a copy |
+//! | [`Config`] | setters and looks only, so every core keeps a copy |
 //! | [`RateState`] | every admission, where there is a rate |
 //! | [`DryRun`] | only what dry run lets in beyond the limit |
 //! | [`Shard`] each | one thread (see `thread`), or a few that share it |

@@ -1,7 +1,5 @@
 //! Times and rates as people write them: `"1.5s"`, `"150/min"`. Pure.
 
-#![cfg_attr(not(feature = "sim"), allow(dead_code))] // only scenarios have them, so far
-
 use std::time::Duration;
 
 use crate::rate::Per;

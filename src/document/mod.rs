@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use problem::{FileError, Problem};
-pub(crate) use value::Value;
+pub(crate) use value::{Value, one_of};
 
 /// Reads `text`, the content of the file called `file`, by `read`.
 ///
@@ -120,15 +120,6 @@ impl<'d> Table<'d> {
     /// Notes that the table as a whole breaks a rule.
     pub(crate) fn refuse(&self, message: impl Display) {
         self.notes.add(self.span.clone(), &self.key, message);
-    }
-
-    /// Notes that it has `key`, where it has it, which then is no key that it takes.
-    pub(crate) fn refuse_key(&self, key: &'d str, message: impl Display) {
-        if self.has(key)
-            && let Some(value) = self.value(key)
-        {
-            value.refuse(message);
-        }
     }
 
     /// Whether there is something at `key`.

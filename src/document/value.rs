@@ -96,7 +96,6 @@ impl<'d> Value<'d> {
     }
 
     /// A time such as `"1.5s"`; the units are those of [`units::duration`].
-    #[cfg_attr(not(feature = "sim"), allow(dead_code))] // times are for scenarios, so far
     pub(crate) fn duration(&self) -> Result<Duration, String> {
         units::duration(self.string().map_err(|_| self.not_a(units::A_DURATION))?)
     }
@@ -110,5 +109,19 @@ impl<'d> Value<'d> {
     pub(crate) fn shown(&self) -> String {
         let text = self.notes.text.get(self.value.span()).unwrap_or_default();
         cut(text.lines().next().unwrap_or_default())
+    }
+}
+
+/// One of a few names.
+pub(crate) fn one_of<'n, T: Copy>(
+    names: &'n [(&'n str, T)],
+) -> impl FnOnce(&Value<'_>) -> Result<T, String> + 'n {
+    |value| {
+        let text = value.string()?;
+        let found = names.iter().find(|(name, _)| *name == text);
+        found.map(|(_, one)| *one).ok_or_else(|| {
+            let all: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+            format!("must be one of {}, got {text:?}", all.join(", "))
+        })
     }
 }

@@ -1,8 +1,10 @@
 //! What a reload changed, as data and in words.
 
-use std::fmt;
+use std::time::Duration;
 
-use crate::priority::{Priority, Threshold, Thresholds};
+use crate::controller::{Bounds, Kind};
+use crate::detector::Rule;
+use crate::priority::{Priority, Thresholds};
 use crate::rate::Rate;
 
 /// One thing that a reload changed. Shown as a sentence.
@@ -54,6 +56,46 @@ pub enum Difference {
         /// From now on.
         to: Option<Rate>,
     },
+    /// The time within which an answer is good; `None`: every success is.
+    Objective {
+        /// Before.
+        from: Option<Duration>,
+        /// From now on.
+        to: Option<Duration>,
+    },
+    /// The controller and between which limits it moves, from which on; `None`: there is none.
+    Controller {
+        /// Before.
+        from: Option<(Kind, Bounds)>,
+        /// From now on.
+        to: Option<(Kind, Bounds)>,
+    },
+    /// The file's limit, where a controller goes on from the one that it has found.
+    Start {
+        /// Before; `None`: the file had none.
+        from: Option<u32>,
+        /// From now on.
+        to: Option<u32>,
+    },
+    /// A signal is new.
+    SignalAdded {
+        /// Its name.
+        name: Box<str>,
+    },
+    /// The file has a signal no more.
+    SignalRemoved {
+        /// Its name.
+        name: Box<str>,
+    },
+    /// What a signal's readings mean.
+    SignalChanged {
+        /// Its name.
+        name: Box<str>,
+        /// Before.
+        from: Rule,
+        /// From now on.
+        to: Rule,
+    },
     /// The priority of requests that name none.
     DefaultPriority {
         /// Before.
@@ -85,77 +127,14 @@ impl Difference {
             | Self::Reopened { .. }
             | Self::StaysClosed
             | Self::Classifier => "",
-            Self::Limit { .. } => "limit",
+            Self::Limit { .. } | Self::Start { .. } => "limit",
             Self::Thresholds { .. } => "thresholds",
             Self::Rate { .. } => "rate",
+            Self::Objective { .. } => "objective",
+            Self::Controller { .. } => "controller",
+            Self::SignalAdded { .. } | Self::SignalRemoved { .. } | Self::SignalChanged { .. } => "signals",
             Self::DefaultPriority { .. } => "default_priority",
             Self::Enforce { .. } => "enforce",
         }
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.gate {
-            Some(gate) => write!(f, "gate {gate}: {}", self.difference),
-            None => write!(f, "{}", self.difference),
-        }
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Added => f.write_str("added"),
-            Self::Removed { in_flight } => write!(f, "removed, and closed{}", Inside(*in_flight)),
-            Self::Reopened { in_flight } => write!(f, "added again, and open{}", Inside(*in_flight)),
-            Self::StaysClosed => {
-                f.write_str("added again, but it stays closed: it was closed by the program")
-            }
-            Self::Limit { from, to } => write!(f, "limit {from} -> {to}"),
-            Self::Thresholds { from, to } => write!(f, "thresholds {} -> {}", Shares(from), Shares(to)),
-            Self::Rate { from, to } => write!(f, "rate {} -> {}", Burst(*from), Burst(*to)),
-            Self::DefaultPriority { from, to } => write!(f, "default_priority {from} -> {to}"),
-            Self::Enforce { from, to } => write!(f, "enforce {from} -> {to}"),
-            Self::Classifier => f.write_str("classifier: changed"),
-        }
-    }
-}
-
-struct Inside(u32);
-
-impl fmt::Display for Inside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 > 0 { write!(f, ", with {} in flight", self.0) } else { Ok(()) }
-    }
-}
-
-/// A rate with its burst, or that there is none.
-struct Burst(Option<Rate>);
-
-impl fmt::Display for Burst {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(rate) => write!(f, "{rate} (burst {})", rate.burst()),
-            None => f.write_str("none"),
-        }
-    }
-}
-
-/// As the file has them: `{sheddable = 0.5}`.
-struct Shares<'t>(&'t Thresholds);
-
-impl fmt::Display for Shares<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{")?;
-        let set = Priority::ALL.into_iter().filter_map(|priority| Some((priority, self.0.get(priority)?)));
-        for (at, (priority, threshold)) in set.enumerate() {
-            let comma = if at > 0 { ", " } else { "" };
-            match threshold {
-                Threshold::Ppm(_) => write!(f, "{comma}{priority} = {threshold}")?,
-                Threshold::Reserve(weight) => write!(f, "{comma}{priority} = {{reserve = {weight}}}")?,
-            }
-        }
-        f.write_str("}")
     }
 }

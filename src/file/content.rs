@@ -3,12 +3,8 @@
 use crate::classifier::Classifier;
 use crate::config::check_name;
 use crate::document::{self, FileError, Problem, Table, Value};
+use crate::file::gates::Entry;
 use crate::file::{GateTable, classifier};
-use crate::gate::Gate;
-
-/// Keys that gates will have in later versions. Without them they would be other gates than the file means.
-const LATER: [(&str, &str); 3] =
-    [("controller", "controllers"), ("signals", "signals"), ("objective", "objectives")];
 
 /// The content of a file.
 #[derive(Debug)]
@@ -37,10 +33,10 @@ impl NamedGate {
 impl Content {
     /// Reads `text`, the content of `file`. `live` knows the gates that are there already: what a file says of
     /// them must be something that can be changed.
-    pub(super) fn read(
+    pub(super) fn read<'e>(
         file: &str,
         text: &str,
-        live: impl Fn(&str) -> Option<Gate>,
+        live: impl Fn(&str) -> Option<&'e Entry>,
     ) -> Result<Self, FileError> {
         document::read(file, text, |root| {
             let mut names = 0;
@@ -58,7 +54,7 @@ impl Content {
     }
 }
 
-fn gates(table: &Table<'_>, live: &impl Fn(&str) -> Option<Gate>) -> Vec<NamedGate> {
+fn gates<'e>(table: &Table<'_>, live: &impl Fn(&str) -> Option<&'e Entry>) -> Vec<NamedGate> {
     let mut gates = Vec::new();
     for (name, value) in table.named_values() {
         if let Err(error) = check_name(name) {
@@ -69,20 +65,17 @@ fn gates(table: &Table<'_>, live: &impl Fn(&str) -> Option<Gate>) -> Vec<NamedGa
     gates
 }
 
-fn gate(name: &str, table: &Table<'_>, live: Option<Gate>) -> Option<NamedGate> {
-    for (key, what) in LATER {
-        table.refuse_key(key, format_args!("this version of Tidegate has no {what} yet"));
-    }
+fn gate(name: &str, table: &Table<'_>, live: Option<&Entry>) -> Option<NamedGate> {
     table.read("scope", scope);
     if let Some(live) = live {
-        refuse_other_timing(table, &live);
+        refuse_other_timing(table, live);
     }
     let read = GateTable::read(table)?;
     Some(NamedGate { name: name.to_owned(), table: read, line: table.line(), key: table.key().to_owned() })
 }
 
-fn refuse_other_timing(table: &Table<'_>, live: &Gate) {
-    let (name, has) = (live.name(), live.is_timed());
+fn refuse_other_timing(table: &Table<'_>, live: &Entry) {
+    let (name, has) = (live.gate.name(), live.table.timing);
     let rule = format_args!(
         "timing is chosen when a gate is made and cannot be changed while it is in use: gate {name} has {has}"
     );

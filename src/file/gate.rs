@@ -1,7 +1,13 @@
 //! The table of one gate: `[gates.NAME]` of a configuration, `[gate]` of a simulator's scenario.
 
+use std::time::Duration;
+
+use super::controller::{ControllerTable, controller};
+use super::signals::{SignalTable, signals};
 use crate::GateBuilder;
 use crate::control::{Control, limit_from};
+use crate::controller::{Bounds, BoundsError};
+use crate::detector::Rule;
 use crate::document::{Table, Value};
 use crate::error::ConfigError;
 use crate::gate::Gate;
@@ -9,22 +15,31 @@ use crate::monitor::Watchlist;
 use crate::priority::{Priority, Threshold, Thresholds};
 use crate::rate::{Rate, burst_from};
 use crate::reconfigure::Settings;
+use crate::signal::Signal;
 
 /// What a file says of a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GateTable {
+    /// Where there is a controller, the one that it starts from.
     pub(crate) limit: u32,
     pub(crate) thresholds: Thresholds,
     pub(crate) default_priority: Priority,
     pub(crate) enforce: bool,
     pub(crate) timing: bool,
     pub(crate) rate: Option<Rate>,
+    pub(crate) objective: Option<Duration>,
+    pub(crate) controller: Option<ControllerTable>,
+    pub(crate) signals: Vec<SignalTable>,
 }
 
 impl GateTable {
     /// Reads the keys that a gate has, and notes what breaks their rules.
     pub(crate) fn read(table: &Table<'_>) -> Option<Self> {
-        let limit = table.need("limit", limit);
+        let limit =
+            if table.has("controller") { table.read("limit", limit) } else { table.need("limit", limit) };
+        let objective = table.read("objective", objective);
+        let controller = controller(table, limit, objective);
+        let limit = controller.map(|controller| controller.bounds.prior()).or(limit);
         let thresholds = table.table("thresholds", thresholds).unwrap_or_default();
         if let Some(Err(error)) = limit.map(|limit| Control::new(limit, thresholds, Priority::default())) {
             match table.value("thresholds") {
@@ -32,11 +47,18 @@ impl GateTable {
                 None => table.refuse(error),
             }
         }
+        let default_priority = table.read("default_priority", priority).unwrap_or_default();
+        if let Some(controller) = controller {
+            refuse_starving(table, thresholds, default_priority, controller.bounds);
+        }
         Some(Self {
-            default_priority: table.read("default_priority", priority).unwrap_or_default(),
+            default_priority,
             enforce: table.read("enforce", Value::boolean).unwrap_or(true),
             timing: table.read("timing", Value::boolean).unwrap_or(false),
             rate: rate(table),
+            objective,
+            controller,
+            signals: signals(table),
             limit: limit?,
             thresholds,
         })
@@ -44,28 +66,54 @@ impl GateTable {
 
     /// What of it can be changed while the gate is in use.
     pub(crate) fn settings(&self) -> Settings {
-        let Self { limit, thresholds, rate, default_priority, enforce, timing: _ } = *self;
-        let signals = Watchlist::unchecked([]);
-        Settings {
-            limit,
-            thresholds,
-            rate,
-            objective: None,
-            controller: None,
-            default_priority,
-            enforce,
-            signals,
-        }
+        let Self { limit, thresholds, rate, objective, default_priority, enforce, .. } = *self;
+        let controller = self.controller.map(|controller| (controller.kind, controller.bounds));
+        let signals = Watchlist::unchecked(self.watched());
+        Settings { limit, thresholds, rate, objective, controller, default_priority, enforce, signals }
     }
 
     /// A builder for such a gate.
     pub(crate) fn builder(&self, name: &str) -> GateBuilder {
-        Gate::builder(name, self.limit)
+        let builder = Gate::builder(name, self.limit)
             .thresholds(self.thresholds)
             .default_priority(self.default_priority)
             .enforce(self.enforce)
             .timing(self.timing)
             .rate(self.rate)
+            .objective(self.objective)
+            .signals(self.watched());
+        match self.controller {
+            Some(ControllerTable { kind, bounds, .. }) => builder.controller(kind, bounds),
+            None => builder,
+        }
+    }
+}
+
+impl GateTable {
+    fn watched(&self) -> impl Iterator<Item = (Signal, Rule)> {
+        self.signals.iter().map(|signal| (Signal::named(signal.kind, &*signal.name), signal.rule))
+    }
+}
+
+fn objective(value: &Value<'_>) -> Result<Duration, String> {
+    let objective = value.duration()?;
+    if objective.is_zero() { Err(BoundsError::Objective.to_string()) } else { Ok(objective) }
+}
+
+/// A controller learns from answers. At its lowest limit there must be room for those who come, or it never rises again.
+fn refuse_starving(table: &Table<'_>, thresholds: Thresholds, who: Priority, bounds: Bounds) {
+    let left_at = |limit| thresholds.at(limit)[who.level()];
+    if left_at(bounds.min()) > 0 || left_at(bounds.max()) == 0 {
+        return;
+    }
+    let message = format!(
+        "the reserves must leave something for the default priority at the controller's least limit, or it never \
+         rises again: got min {} with nothing left for {who}",
+        bounds.min()
+    );
+    match table.value("thresholds") {
+        Some(thresholds) => thresholds.refuse(message),
+        None => table.refuse(message),
     }
 }
 
@@ -217,7 +265,48 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_needed() {
+    fn a_limit_is_needed_unless_a_controller_finds_it() {
         assert_eq!(read("enforce = true").unwrap_err(), ["line 1: limit is missing"]);
+        assert_eq!(read("controller.kind = 'goodput'").unwrap().unwrap().limit, 32);
+        let start = read("limit = 20\ncontroller = { kind = 'goodput', prior = 29 }").unwrap().unwrap();
+        assert_eq!(start.limit, 29);
+    }
+
+    #[test]
+    fn an_objective_is_a_time() {
+        let objective = |text: &str| read(&format!("limit = 20\nobjective = {text}"));
+        assert_eq!(objective("'2s'").unwrap().unwrap().objective, Some(Duration::from_secs(2)));
+        for (text, fault) in [
+            ("'0s'", "objective must be longer than zero"),
+            ("2", "must be a time such as \"500ms\", \"1.5s\", \"15min\" or \"2h\", got 2"),
+            ("'-1s'", "must be a time such as \"500ms\", \"1.5s\", \"15min\" or \"2h\", got \"-1s\""),
+        ] {
+            assert_eq!(objective(text).unwrap_err(), [format!("line 2: objective: {fault}")]);
+        }
+    }
+
+    /// A gate that admits nobody has nobody to learn from.
+    #[test]
+    fn the_least_limit_leaves_room_for_who_comes() {
+        let gate =
+            |rest: &str| read(&format!("limit = 20\n{rest}\ncontroller = {{ kind = 'aimd', min = 5 }}"));
+        let starving = "the reserves must leave something for the default priority at the controller's least limit, \
+                        or it never rises again: got min 5 with nothing left for";
+        for (thresholds, who) in [
+            ("thresholds = { critical = { reserve = 5 } }", "critical"),
+            (
+                "thresholds = { sheddable_plus = { reserve = 6 } }\ndefault_priority = 'sheddable'",
+                "sheddable",
+            ),
+        ] {
+            assert_eq!(gate(thresholds).unwrap_err(), [format!("line 2: thresholds: {starving} {who}")]);
+        }
+        for fine in [
+            "thresholds = { critical = { reserve = 4 } }",
+            "thresholds = { sheddable = { reserve = 5 } }",
+            "thresholds = { sheddable = 0.0 }\ndefault_priority = 'sheddable'",
+        ] {
+            assert!(gate(fine).is_ok(), "{fine}");
+        }
     }
 }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::change::{Change, Difference};
-use super::content::{Content, NamedGate};
-use super::{forks, read, words};
+use super::content::Content;
+use super::follow::Changes;
+use super::{GateTable, forks, read, words};
 use crate::GateBuilder;
 use crate::classifier::{Classifier, Rule};
 use crate::document::FileError;
@@ -64,10 +65,12 @@ pub(super) struct Current {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    gate: Gate,
+pub(super) struct Entry {
+    pub(super) gate: Gate,
+    /// What the file says of it, or said last.
+    pub(super) table: GateTable,
     /// Whether the file has it; otherwise it is withdrawn, and kept in case that the file has it again.
-    listed: bool,
+    pub(super) listed: bool,
 }
 
 impl Current {
@@ -75,8 +78,8 @@ impl Current {
         self.entries.iter().find(|entry| entry.gate.name() == name)
     }
 
-    fn listed(&self) -> impl Iterator<Item = &Gate> {
-        self.entries.iter().filter(|entry| entry.listed).map(|entry| &entry.gate)
+    fn listed(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.listed)
     }
 }
 
@@ -156,7 +159,7 @@ impl Gates {
     /// The names of the gates, in the file's order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.shared.current.lock().listed().map(|gate| gate.name().to_owned()).collect()
+        self.shared.current.lock().listed().map(|entry| entry.gate.name().to_owned()).collect()
     }
 
     /// The classifier that the file has now. A reload leaves this one as it is, and makes another.
@@ -225,8 +228,7 @@ impl Shared {
     /// With `reloading` held.
     fn become_toml(&self, text: &str) -> Result<Vec<Change>, FileError> {
         let before = self.current.lock().clone();
-        let content =
-            Content::read(&self.file, text, |name| before.entry(name).map(|entry| entry.gate.clone()))?;
+        let content = Content::read(&self.file, text, |name| before.entry(name))?;
         let places = self.places(&content, &before)?;
 
         let mut changes = Changes::default();
@@ -240,12 +242,12 @@ impl Shared {
                 Place::New(gate) => changes.add(gate, Difference::Added),
                 Place::Known(entry) => changes.follow(entry, named),
             }
-            after.entries.push(Entry { gate: place.into_gate(), listed: true });
+            after.entries.push(Entry { gate: place.into_gate(), table: named.table.clone(), listed: true });
         }
         for entry in &before.entries {
             if after.entry(entry.gate.name()).is_none() {
                 changes.withdraw(entry);
-                after.entries.push(Entry { gate: entry.gate.clone(), listed: false });
+                after.entries.push(Entry { listed: false, ..entry.clone() });
             }
         }
         if rules(after.classifier.as_deref()) == rules(before.classifier.as_deref()) {
@@ -289,52 +291,6 @@ impl Place {
     fn into_gate(self) -> Gate {
         match self {
             Self::New(gate) | Self::Known(Entry { gate, .. }) => gate,
-        }
-    }
-}
-
-/// What a reload makes true, and what it says of it.
-#[derive(Default)]
-struct Changes(Vec<Change>);
-
-impl Changes {
-    fn add(&mut self, gate: &Gate, difference: Difference) {
-        self.0.push(Change { gate: Some(gate.name().into()), difference });
-    }
-
-    /// Makes a gate that is there what the file says: changed before it is opened, so that it opens as that.
-    fn follow(&mut self, entry: &Entry, named: &NamedGate) {
-        let gate = &entry.gate;
-        let to = named.table.settings();
-        let from = gate.configure(&to, Difference::CAUSE);
-        if !entry.listed {
-            let opened = gate.reinstate();
-            let reopened = Difference::Reopened { in_flight: gate.in_flight() };
-            self.add(gate, if opened { reopened } else { Difference::StaysClosed });
-        }
-        if from.limit != to.limit {
-            self.add(gate, Difference::Limit { from: from.limit, to: to.limit });
-        }
-        if from.thresholds != to.thresholds {
-            self.add(gate, Difference::Thresholds { from: from.thresholds, to: to.thresholds });
-        }
-        if from.rate != to.rate {
-            self.add(gate, Difference::Rate { from: from.rate, to: to.rate });
-        }
-        if from.default_priority != to.default_priority {
-            let (from, to) = (from.default_priority, to.default_priority);
-            self.add(gate, Difference::DefaultPriority { from, to });
-        }
-        if from.enforce != to.enforce {
-            self.add(gate, Difference::Enforce { from: from.enforce, to: to.enforce });
-        }
-    }
-
-    /// Closes a gate that the file has no more.
-    fn withdraw(&mut self, entry: &Entry) {
-        if entry.listed {
-            entry.gate.withdraw();
-            self.add(&entry.gate, Difference::Removed { in_flight: entry.gate.in_flight() });
         }
     }
 }

@@ -6,10 +6,14 @@
 mod change;
 mod classifier;
 mod content;
+mod controller;
+mod follow;
 pub(crate) mod forks;
 mod gate;
 mod gates;
 mod read;
+mod sentence;
+mod signals;
 mod words;
 
 pub use change::{Change, Difference};

@@ -14,6 +14,8 @@ pub(super) enum Step {
     Service(Change),
     /// The speed of the dependency from then on.
     Dependency(f64),
+    /// This one of the scenario's pushes.
+    Push(usize),
 }
 
 /// A retry that will be made.
@@ -62,6 +64,8 @@ impl Agenda {
         for change in scenario.dependency.iter().flat_map(|dependency| &dependency.changes) {
             steps.push((nanos(change.at), Step::Dependency(change.speed())));
         }
+        let pushes = scenario.pushes.iter().enumerate();
+        steps.extend(pushes.map(|(at, push)| (nanos(push.at), Step::Push(at))));
         steps.sort_by_key(|(at_ns, _)| *at_ns);
         steps.reverse();
         Self { steps, timeouts: VecDeque::new(), retries: BinaryHeap::new(), decided: 0 }

@@ -12,6 +12,7 @@ use crate::shed::Reason;
 
 use super::arrivals::Class;
 use super::rules::ScenarioError;
+use super::signals::Push;
 
 /// What a request has of the gate.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,14 @@ impl Door {
             Ok(()) if gate.in_flight() == before => Answer::Over(Holding::Bare),
             Ok(()) => Answer::Admitted(Holding::Bare),
             Err(shed) => Answer::Shed(shed.reason),
+        }
+    }
+
+    /// Checked before the run: the gate has the signal, and takes the value.
+    pub(super) fn push(&self, push: &Push) {
+        if let Some(gate) = &self.gate {
+            let pushed = gate.signal(&push.signal, push.value, push.good_for);
+            debug_assert_eq!(pushed, Ok(()));
         }
     }
 

@@ -180,6 +180,7 @@ impl<'s> Engine<'s> {
                 pool.change(self.now_ns, speed, None, &mut self.requests);
             }
             (Step::Dependency(_), None) => {}
+            (Step::Push(at), _) => self.door.push(&self.scenario.pushes[at]),
         }
     }
 

@@ -82,6 +82,7 @@ mod requests;
 mod rules;
 mod scenario;
 mod service;
+mod signals;
 mod sizes;
 mod source;
 mod streams;
@@ -94,5 +95,6 @@ pub use report::{GateReport, InFlight, Latencies, LimitStep, Point, PriorityRepo
 pub use rules::ScenarioError;
 pub use scenario::Scenario;
 pub use service::{Change, Dependency, DependencyChange, Service};
+pub use signals::Push;
 pub use sizes::Sizes;
 pub use tally::{Latency, Tally};

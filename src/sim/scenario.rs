@@ -11,8 +11,10 @@ use super::engine;
 use super::report::Report;
 use super::rules::{self, Of, ScenarioError};
 use super::service::{Dependency, Service};
+use super::signals::{self, Push};
 use super::written;
 use crate::config::GateBuilder;
+use crate::controller::{Bounds, Kind};
 use crate::priority::Priority;
 
 /// The most events that a run may be expected to have: minutes of work.
@@ -53,6 +55,8 @@ pub struct Scenario {
     /// The gate, whose clock will be the simulator's; `None`: everybody gets in.
     #[serde(serialize_with = "gate")]
     pub gate: Option<GateBuilder>,
+    /// Values that are pushed into its signals.
+    pub pushes: Vec<Push>,
     /// Whether requests use [`Gate::enter`](crate::Gate::enter) and `exit` rather than permits.
     pub bare_entries: bool,
     /// Who comes, and when.
@@ -74,6 +78,7 @@ impl Scenario {
             duration: arrivals.length(),
             interval: Duration::from_secs(60),
             gate: None,
+            pushes: Vec::new(),
             bare_entries: false,
             arrivals,
             service,
@@ -93,6 +98,7 @@ impl Scenario {
         self.clients.check()?;
         rules::some_time(self.duration).of("duration")?;
         rules::some_time(self.interval).of("interval")?;
+        signals::check(self.gate.as_ref(), &self.pushes)?;
         Door::new(self.gate.as_ref(), self.bare_entries)?;
         self.check_bare_entries().of("bare_entries")?;
         self.check_intervals().of("interval")?;
@@ -162,12 +168,34 @@ fn gate<S: Serializer>(builder: &Option<GateBuilder>, serializer: S) -> Result<S
         thresholds: [u32; Priority::ALL.len()],
         default_priority: &'static str,
         enforce: bool,
+        objective_s: Option<f64>,
+        controller: Option<Controller>,
+        signals: Vec<String>,
     }
+    #[derive(Serialize)]
+    struct Controller {
+        kind: &'static str,
+        min: u32,
+        max: u32,
+        prior: u32,
+    }
+    let controller = |(kind, bounds): (Kind, Bounds)| Controller {
+        kind: kind.as_str(),
+        min: bounds.min(),
+        max: bounds.max(),
+        prior: bounds.prior(),
+    };
+    // Where it starts.
+    let limit =
+        |builder: &GateBuilder| builder.controller.map_or(builder.limit, |(_, bounds)| bounds.prior());
     let written = builder.as_ref().map(|builder| Written {
-        limit: builder.limit,
-        thresholds: builder.thresholds.at(builder.limit),
+        limit: limit(builder),
+        thresholds: builder.thresholds.at(limit(builder)),
         default_priority: builder.default_priority.name(),
         enforce: builder.enforce,
+        objective_s: builder.objective.map(|objective| objective.as_secs_f64()),
+        controller: builder.controller.map(controller),
+        signals: builder.signals.iter().map(|(signal, _)| signal.name().to_owned()).collect(),
     });
     written.serialize(serializer)
 }

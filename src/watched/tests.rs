@@ -447,6 +447,59 @@ fn a_published_gate_shows_its_level_for_as_long_as_it_holds() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// What a file says of signals, in one step with the rest.
+#[cfg(feature = "file")]
+#[test]
+fn a_reload_changes_signals_and_keeps_those_that_stay() {
+    use crate::monitor::Watchlist;
+    use crate::reconfigure::Settings;
+
+    let rig = Rig::pushed();
+    rig.hold(3, 0.85);
+    let list = |signals: &[(Kind, f64)]| {
+        let signal = |&(kind, enter): &(Kind, f64)| {
+            let rule = rule().between(enter, 0.1, 1.0).unwrap();
+            (if kind == Kind::Pushed { Signal::pushed("db") } else { Signal::of(kind) }, rule)
+        };
+        Watchlist::new(signals.iter().map(signal), Some(SECOND)).unwrap()
+    };
+    let generation = || rig.gate.stats().generation;
+    let before = generation();
+    let to = |signals| Settings { signals, ..rig.gate.settings() };
+    let more = to(list(&[(Kind::Errors, 0.9), (Kind::Pushed, 0.9)]));
+    let was = rig.gate.configure(&more, "reload");
+    assert!(was.signals != more.signals && rig.gate.settings() == more);
+    assert_eq!(generation(), before + 1);
+    let report = rig.gate.pressure().unwrap();
+    assert_eq!((&*report.signals[0].name, report.signals[1].value), ("errors", Some(0.85)));
+    assert!(report.signals[1].overloaded && (report.level - 0.75 / 0.9).abs() < 1e-9, "{report:?}");
+    let _ = rig.gate.configure(&to(list(&[(Kind::Errors, 0.9), (Kind::Pushed, 0.9)])), "reload");
+    assert_eq!(generation(), before + 1, "the same once more changes nothing");
+    let _ = rig.gate.configure(&to(list(&[])), "reload");
+    assert!(rig.gate.pressure().is_none() && rig.shed(10, SHEDDABLE) == 0);
+    assert_eq!(rig.gate.stats().generation, before + 2);
+}
+
+/// What pressure sheds says nothing of the limit.
+#[test]
+fn pressure_is_no_refusal_to_a_controller() {
+    use crate::controller::{Bounds, Kind as Controller};
+
+    for enforce in [true, false] {
+        let bounds = Bounds::new(1, 100, 50).unwrap();
+        let rig = Rig::new(|builder| builder.controller(Controller::Aimd, bounds).enforce(enforce));
+        rig.hold(3, 0.85);
+        let tickets: Vec<_> = (0..10).filter_map(|_| rig.gate.take(SHEDDABLE).ok()).collect();
+        assert_eq!(tickets.len(), if enforce { 0 } else { 10 });
+        let reading = rig.gate.inner.read_at_rest(rig.gate.now_ns(), 1).unwrap();
+        assert_eq!((reading.refusals, reading.priority_refusals), (0, 0));
+        assert_eq!(reading.admissions, 31);
+        for ticket in tickets {
+            rig.gate.put(ticket, Outcome::Success);
+        }
+    }
+}
+
 /// D31: in a container of half a CPU the gate sheds by what that half does.
 #[test]
 fn d31_a_fraction_of_a_cpu_is_what_is_pressed() {

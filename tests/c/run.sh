@@ -157,7 +157,7 @@ step "the program in docs/c.md" documented
 for name in basics numbers permits gates threads fork dlopen fuzz; do
     step "build $name" build $name "$tree/lib"
 done
-for name in vectors faults; do
+for name in vectors faults adaptive; do
     step "build $name" build $name "$hooks"
 done
 for name in basics numbers permits gates threads fork; do
@@ -166,15 +166,16 @@ done
 program dlopen "$out/dlopen" "$tree/lib/libtidegate.so"
 program vectors vectors "$out/vectors"
 program faults "$out/faults"
+program adaptive "$out/adaptive"
 program fuzz fuzz "$out/fuzz"
 
 sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=all"
 # shellcheck disable=SC2086 # flags are words
 if compiles "$CC" $sanitizers; then
-    for name in basics numbers permits gates threads fork vectors faults fuzz; do
+    for name in basics numbers permits gates threads fork vectors faults adaptive fuzz; do
         step "build $name, sanitized" build $name-sanitized "$hooks" $sanitizers
     done
-    for name in basics numbers permits gates threads fork faults; do
+    for name in basics numbers permits gates threads fork faults adaptive; do
         program "$name, sanitized" env TIDEGATE_TEST_PERCENT=20 "$out/$name-sanitized"
     done
     program "vectors, sanitized" vectors "$out/vectors-sanitized"

@@ -128,6 +128,9 @@ def call(step: dict[str, Any], labels: dict[str, int]) -> str:
         return f"{op} {rate(step)} {want(expect)}"
     if op == "set_enforce":
         return f"{op} enforce={int(step['enforce'])} {want(expect)}"
+    if op == "signal":
+        name, good_for_ms = step["name"].encode().hex(), whole(step["good_for_ms"])
+        return f"{op} name={name} value={step['value']} good_for_ms={good_for_ms} {want(expect)}"
     if op == "stats":
         return f"{op} {stats(expect)}"
     assert op in ("enter", "close"), op

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "tidegate_test.h"
 
-enum { LINE = 8192, PERMITS = 64 };
+enum { LINE = 32768, PERMITS = 64 };
 
 static char line[LINE], fields[LINE], name[LINE];
 static const tidegate_gate *gate;
@@ -177,6 +177,10 @@ static void step(const char *op)
         answered(tidegate_set_rate(gate, &rate));
     } else if (strcmp(op, "set_enforce") == 0) {
         answered(tidegate_set_enforce(gate, number("enforce") != 0));
+    } else if (strcmp(op, "signal") == 0) {
+        char signal[LINE];
+        size_t length = text(field("name"), signal);
+        answered(tidegate_signal(gate, signal, length, strtod(field("value"), NULL), number("good_for_ms")));
     } else if (strcmp(op, "close") == 0) {
         answered(tidegate_close(gate));
     } else if (strcmp(op, "retry_after") == 0) {

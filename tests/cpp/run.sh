@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 out=$target/tests-cpp
 mkdir -p "$out"
 
-names="words gates permits guards files"
+names="words gates permits guards files adaptive"
 
 # build NAME FOLDER-OF-LIBRARY FLAGS...: tests/cpp/NAME.cpp, with what all tests share, as $out/NAME.
 build() {

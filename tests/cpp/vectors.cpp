@@ -97,6 +97,9 @@ public:
             answered(line, gate_->try_set_rate(rate_of(line)));
         } else if (line.op == "set_enforce") {
             answered(line, gate_->try_set_enforce(line.number("enforce") != 0));
+        } else if (line.op == "signal") {
+            answered(line, gate_->try_push_signal(from_hexadecimal(line.text("name")), std::stod(line.text("value")),
+                                                  std::chrono::milliseconds(line.number("good_for_ms"))));
         } else if (line.op == "close") {
             answered(line, gate_->try_close());
         } else if (line.op == "retry_after") {

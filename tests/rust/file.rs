@@ -202,7 +202,7 @@ fn a_bad_file_changes_nothing_and_says_everything() {
     let error = gates
         .reload_toml(
             "speed = 9\n[gates.db]\nlimit = -5\ntiming = true\n[gates.new]\nlimit = 3\nscope = 'host'\n\
-             objective = '2s'\n[gates.new.controller]\nkind = 'aimd'\n[[gates.new.signals]]\nkind = 'cpu'\n\
+             objective = '0s'\n[gates.new.controller]\nkind = 'pid'\n[[gates.new.signals]]\nkind = 'gpu'\n\
              [gates.\"a\\u0007\"]\nlimit = 1\n[gates.third]\nscope = 3\n",
         )
         .unwrap_err();
@@ -216,9 +216,10 @@ fn a_bad_file_changes_nothing_and_says_everything() {
              gate db has false",
             "line 7: gates.new.scope: this version of Tidegate has no gates beyond one process yet: scope must \
              be \"process\", got 'host'",
-            "line 8: gates.new.objective: this version of Tidegate has no objectives yet",
-            "line 9: gates.new.controller: this version of Tidegate has no controllers yet",
-            "line 11: gates.new.signals: this version of Tidegate has no signals yet",
+            "line 8: gates.new.objective: objective must be longer than zero",
+            "line 10: gates.new.controller.kind: must be one of fixed, aimd, gradient2, vegas, goodput, got \"pid\"",
+            "line 12: gates.new.signals[1].kind: signal must be one of cpu, memory, psi-cpu, psi-memory, psi-io, \
+             latency, errors, pushed, got \"gpu\"",
             "line 13: gates.\"a\\u{7}\": name must be 1 to 255 bytes of UTF-8 without control characters, got \
              \"a\\u{7}\"",
             "line 15: gates.third: limit is missing",
@@ -437,6 +438,15 @@ const PIECES: &[&str] = &[
     "thresholds = 3\n",
     "default_priority = 'essential'\n",
     "scope = 'host'\n",
+    "objective = '2s'\n",
+    "objective = 2\n",
+    "controller = { kind = 'goodput', min = 4 }\n",
+    "controller = { kind = 'aimd', max = 3, prior = 9 }\n",
+    "[gates.db.controller]\nkind = 'fixed'\n",
+    "kind = 'pushed'\n",
+    "kind = 'latency'\nenter = 0.9\n",
+    "enter = 0.2\n",
+    "ramp = '1min'\n",
     "default = 'critical'\n",
     "priority = 'sheddable'\n",
     "match = { path = ['/a*', '*'] }\n",
@@ -493,6 +503,9 @@ fn reloads_under_load_lose_nothing() {
         "[gates.other]\nlimit = 2",
         "[gates.db]\nlimit = 5\nenforce = false\n[gates.other]\nlimit = 1",
         "[gates.db]\nlimit = -1",
+        "[gates.db]\nlimit = 8\ncontroller = { kind = 'aimd', max = 8 }\n[gates.other]\nlimit = 1",
+        "[gates.db]\ncontroller = { kind = 'goodput', min = 2, max = 7 }\nobjective = '1ms'\n\
+         signals = [{ kind = 'errors' }, { kind = 'pushed' }]\n[gates.other]\nlimit = 1",
     ]
     .map(str::to_owned)
     .into();

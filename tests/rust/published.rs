@@ -12,7 +12,7 @@ fn main() {
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn main() {
-    let checks: [(&str, fn()); 17] = [
+    let checks: [(&str, fn()); 18] = [
         ("what_a_gate_counts_is_what_others_read", checks::counts_are_read),
         ("a_directory_that_cannot_take_a_file_is_an_error", checks::directory_errors),
         ("d09_a_child_has_a_file_of_its_own", checks::children_have_files),
@@ -21,6 +21,7 @@ fn main() {
         ("without_room_on_the_disk_nothing_is_left_behind", checks::no_room),
         ("a_disk_that_is_full_of_finished_files_makes_room", checks::full_disk),
         ("d09_forks_while_threads_count_and_change", checks::forks_under_load),
+        ("d34_the_limit_that_others_read_is_where_its_controller_moved_it", checks::moves_are_read),
         ("d34_a_killed_process_leaves_its_counts_and_takes_its_gauges", checks::killed_process),
         ("a_dropped_or_closed_gate_leaves_its_counts_and_takes_its_gauges", checks::dropped_and_closed),
         ("a_process_that_became_another_program_takes_its_gauges", checks::another_program),
@@ -47,6 +48,7 @@ mod checks {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use tidegate::controller::{Bounds, Kind};
     use tidegate::{
         Ask, ConfigError, Gate, GateSum, ManualClock, Outcome, Presence, Priority, Published, PublishedGate,
         Reason, Weight,
@@ -64,6 +66,29 @@ mod checks {
 
     fn changes(sum: &GateSum) -> Vec<(&str, u64)> {
         sum.counts.limit_changes().collect()
+    }
+
+    pub(super) fn moves_are_read() {
+        let directory = Directory::new();
+        let clock = Arc::new(ManualClock::new(0));
+        let builder = Gate::builder("controlled", 5).clock(clock.clone()).publish_in(&directory.0);
+        let gate = builder.controller(Kind::Aimd, Bounds::new(1, 100, 20).unwrap()).build().unwrap();
+        let serve = |outcome| {
+            for _ in 0..11 {
+                let permit = gate.try_admit(CRITICAL).unwrap();
+                clock.advance(100_000_000);
+                permit.release(outcome);
+            }
+        };
+        for (outcome, limit) in [(Outcome::Success, 20), (Outcome::Overload, 18), (Outcome::Overload, 16)] {
+            serve(outcome);
+            let Published { gates, .. } = directory.read();
+            let [PublishedGate { stats, .. }] = &gates[..] else { panic!("one") };
+            assert_eq!((stats.limit, gate.limit()), (limit, limit));
+            assert_eq!(**stats, *gate.stats());
+        }
+        let changes: Vec<_> = gate.stats().limit_changes().map(|(cause, n)| (cause.to_owned(), n)).collect();
+        assert_eq!(changes, [("lower".to_owned(), 2)]);
     }
 
     pub(super) fn counts_are_read() {

@@ -158,6 +158,13 @@ fn answer(gate: &Gate, permits: &mut Permits, step: &Value) -> Result<Value, Una
             gate.set_enforce(step["enforce"].as_bool().unwrap());
             ok
         }
+        "signal" => {
+            let good_for =
+                u64::try_from(whole(&step["good_for_ms"])?).map_err(|_| Unanswered::Inexpressible)?;
+            let name = step["name"].as_str().unwrap();
+            gate.signal(name, step["value"].as_f64().unwrap(), Duration::from_millis(good_for))?;
+            ok
+        }
         "close" => {
             gate.close();
             ok

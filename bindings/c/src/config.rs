@@ -2,11 +2,16 @@
 
 #![allow(unsafe_code)] // says that the struct is plain numbers
 
+use std::mem::offset_of;
+use std::time::Duration;
+
+use tidegate_core::controller::BoundsError;
 use tidegate_core::{ConfigError, Gate, GateBuilder, Priority, Threshold, Thresholds, limit_from};
 
-use crate::rate::tidegate_rate;
-
 use crate::arguments;
+use crate::controller::{TIDEGATE_CONTROLLER_NONE, tidegate_controller};
+use crate::rate::tidegate_rate;
+use crate::signal::{signals, tidegate_signal_config};
 use crate::status::{Refusal, TIDEGATE_ERR_ARGUMENT};
 use crate::versioned::Versioned;
 
@@ -42,7 +47,8 @@ pub struct tidegate_config {
     pub struct_size: u32,
     /// The priority of requests that ask for `TIDEGATE_PRIORITY_DEFAULT`. Critical.
     pub default_priority: i32,
-    /// The most weight that may be in flight, 0 to 2147483647. Has to be set.
+    /// The most weight that may be in flight, 0 to 2147483647. Has to be set, but with a controller, which starts from
+    /// it; -1 there leaves the start to its default.
     pub limit: i64,
     /// By priority, most important first. The first is the limit itself: 1000000 ppm or a reserve of 0. They
     /// must not rise as importance falls. All default.
@@ -57,15 +63,26 @@ pub struct tidegate_config {
     pub reserved: [u8; 5],
     /// How much may be admitted a time. Any.
     pub rate: tidegate_rate,
+    /// What moves the limit. Nothing.
+    pub controller: tidegate_controller,
+    /// The time within which an answer is good, in seconds, for the controller and for latency signals; 0 is none:
+    /// every success is good. None.
+    pub objective: f64,
+    /// The signals to watch, `signal_count` of them. None.
+    pub signals: *const tidegate_signal_config,
+    /// How many there are.
+    pub signal_count: usize,
 }
 
-// SAFETY: numbers only.
+// SAFETY: numbers, and a pointer, of which any bytes make one.
 unsafe impl Versioned for tidegate_config {
-    const OLDER: &[usize] = &[std::mem::offset_of!(tidegate_config, rate)];
+    const OLDER: &[usize] = &[offset_of!(tidegate_config, rate), offset_of!(tidegate_config, controller)];
 }
 
 impl tidegate_config {
-    pub(crate) fn builder(&self, name: &str) -> Result<GateBuilder, Refusal> {
+    /// # Safety
+    /// What it points at is there.
+    pub(crate) unsafe fn builder(&self, name: &str) -> Result<GateBuilder, Refusal> {
         // A text of its own: the core's names the priorities, C has numbers.
         let default_priority = arguments::priority(self.default_priority).ok_or_else(|| {
             let text = format!(
@@ -74,13 +91,41 @@ impl tidegate_config {
             );
             Refusal::new(TIDEGATE_ERR_ARGUMENT, text)
         })?;
-        Ok(Gate::builder(name, limit_from(self.limit)?)
+        let left_out = self.controller.kind != TIDEGATE_CONTROLLER_NONE && self.limit == LEFT_OUT;
+        let limit = if left_out { None } else { Some(limit_from(self.limit)?) };
+        let controller = self.controller.read(limit)?;
+        let start = controller.map(|(_, bounds)| bounds.prior());
+        let builder = Gate::builder(name, start.or(limit).unwrap_or_default())
             .thresholds(thresholds(&self.thresholds)?)
             .default_priority(default_priority)
             .enforce(self.enforce != 0)
             .timing(self.timing != 0)
             .rate(self.rate.read()?)
-            .bare_entries(self.bare_entries != 0))
+            .objective(objective(self.objective)?)
+            // SAFETY: the caller's promise.
+            .signals(unsafe { signals(self.signals, self.signal_count) }?)
+            .bare_entries(self.bare_entries != 0);
+        Ok(match controller {
+            Some((kind, bounds)) => builder.controller(kind, bounds),
+            None => builder,
+        })
+    }
+}
+
+/// As the limit of a gate with a controller: wherever that starts by itself.
+const LEFT_OUT: i64 = -1;
+
+fn objective(seconds: f64) -> Result<Option<Duration>, Refusal> {
+    if seconds == 0.0 {
+        return Ok(None);
+    }
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(Duration::ZERO) => Err(ConfigError::from(BoundsError::Objective).into()),
+        Ok(objective) => Ok(Some(objective)),
+        Err(_) => {
+            let text = format!("objective must be a time in seconds above 0, or 0 for none, got {seconds}");
+            Err(Refusal::new(TIDEGATE_ERR_ARGUMENT, text))
+        }
     }
 }
 

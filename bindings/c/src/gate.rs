@@ -107,7 +107,7 @@ unsafe fn make(
         return Err(Refusal::new(TIDEGATE_ERR_VERSION, "config.reserved must be zero"));
     }
     let name = unsafe { name_from(name, name_len) }?;
-    let builder = config.builder(&name)?;
+    let builder = unsafe { config.builder(&name) }?;
     #[cfg(feature = "test-hooks")]
     let builder = crate::test_hooks::on_the_test_clock(builder);
     let core = builder.build()?;

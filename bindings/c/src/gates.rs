@@ -92,7 +92,7 @@ fn length(what: &str, length: usize) -> Result<usize, Refusal> {
 }
 
 /// The bytes that a pointer and a checked length stand for.
-unsafe fn bytes<'a>(pointer: *const c_char, length: usize) -> Option<&'a [u8]> {
+pub(crate) unsafe fn bytes<'a>(pointer: *const c_char, length: usize) -> Option<&'a [u8]> {
     // SAFETY: the caller of the function says that there are so many bytes.
     (!pointer.is_null()).then(|| unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), length) })
 }

@@ -19,8 +19,12 @@ mod stats;
 
 mod control;
 
+mod controller;
 mod gates;
+mod moves;
+mod pressure;
 mod rate;
+mod signal;
 
 mod deferred;
 mod entry;

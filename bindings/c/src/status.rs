@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, c_char};
 
+use tidegate_core::controller::BoundsError;
 use tidegate_core::{ConfigError, Reason, Shed};
 
 /// The version of this interface. It changes when a program that was compiled with an older header would
@@ -85,7 +86,13 @@ impl From<ConfigError> for Refusal {
     fn from(error: ConfigError) -> Self {
         let status = match error {
             // A configuration that contradicts itself is one thing, a value outside its rule another.
-            ConfigError::TopThreshold { .. } | ConfigError::ThresholdRises { .. } => TIDEGATE_ERR_CONFIG,
+            ConfigError::TopThreshold { .. }
+            | ConfigError::ThresholdRises { .. }
+            | ConfigError::SignalTwice { .. }
+            | ConfigError::SignalObjective { .. }
+            | ConfigError::Bounds(
+                BoundsError::Min { .. } | BoundsError::Ceiling { .. } | BoundsError::Prior { .. },
+            ) => TIDEGATE_ERR_CONFIG,
             _ => TIDEGATE_ERR_ARGUMENT,
         };
         Self::new(status, error.to_string())

@@ -9,6 +9,7 @@ from tidegate.report.origin import Origin
 from tidegate.report.page import Page, Section
 from tidegate.report.table import Group, Table
 from tidegate.report.words import number, percent
+from tidegate.simulate import limits
 from tidegate.simulate.report import Latency, Report, Tally
 from tidegate.simulate.series import Row, rows
 from tidegate.simulate.units import axis, duration, rate_unit
@@ -39,8 +40,7 @@ def as_page(report: Report, verdict: Verdict, origin: Origin) -> Page:
 
 
 def _parameters(report: Report) -> Iterator[tuple[str, str]]:
-    gate = report["gate"]
-    yield "Gate", "none" if gate is None else f"limit {gate['limit']}"
+    yield "Gate", limits.parameter(report)
     yield "Time simulated", duration(report["virtual_s"])
     yield "Events", str(report["events"])
     yield (
@@ -60,7 +60,7 @@ def _over_time(report: Report) -> Section:
         title="Over time",
         lead=f"A point for each interval, at its start{each}.",
         charts=[chart for chart in _charts(report, merged) if any(not line.empty for line in chart.lines)],
-        tables=[_intervals(report)],
+        tables=[_intervals(report), *filter(None, [limits.table(report)])],
     )
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tidegate.report.words import NOTHING, number, percent
+from tidegate.simulate import limits
 from tidegate.simulate.report import Latency, Report, Tally
 from tidegate.simulate.series import Row, rows
 from tidegate.simulate.units import axis, duration, rate_unit
@@ -22,14 +23,15 @@ def show(console: Console, report: Report, verdict: Verdict) -> None:
     console.print(_head(report), highlight=False, markup=False)
     console.print(_totals(report))
     console.print(_series(report))
+    if (path := limits.path(report)) is not None:
+        console.print(path, highlight=False, markup=False)
     console.print(verdict.sentence, soft_wrap=True, highlight=False, markup=False)
 
 
 def _head(report: Report) -> str:
-    gate = report["gate"]
-    behind = f"behind a gate of {gate['limit']}" if gate is not None else "without a gate"
     return (
-        f"{report['scenario']['title']}: {duration(report['virtual_s'])} {behind}, seed {report['seed']}. "
+        f"{report['scenario']['title']}: {duration(report['virtual_s'])} {limits.behind(report)}, "
+        f"seed {report['seed']}. "
         f"In flight {number(report['in_flight']['mean'])} on average, {report['in_flight']['peak']} at most."
     )
 

@@ -3,6 +3,7 @@
 mod arrivals;
 mod clients;
 mod service;
+mod signals;
 mod trace;
 
 use std::fmt::Display;
@@ -12,8 +13,7 @@ use super::arrivals::Arrivals;
 use super::rules::{self, LONGEST};
 use super::scenario::Scenario;
 use super::service::Service;
-use crate::document::{self, FileError, Table, Value};
-use crate::file::GateTable;
+use crate::document::{self, FileError, Table, Value, one_of};
 use crate::units;
 
 /// How a trace is got: from its name in the scenario to its text, or why there is none.
@@ -48,7 +48,7 @@ fn scenario(root: &Table<'_>, load: &Load<'_>) -> Scenario {
     let title = root.read("title", Value::string).unwrap_or("untitled").to_owned();
     let duration = root.read("duration", some_time);
     let interval = root.read("interval", some_time);
-    let gate = root.table("gate", GateTable::read).flatten();
+    let gate = root.table("gate", signals::gate).flatten();
     let default_priority = gate.as_ref().map(|gate| gate.default_priority).unwrap_or_default();
     let arrivals = need(root, "arrivals", "who comes, and when", |table| {
         if root.value("duration").is_none() && table.value("rate").is_some() {
@@ -64,6 +64,7 @@ fn scenario(root: &Table<'_>, load: &Load<'_>) -> Scenario {
         Scenario::new(title, arrivals, service.unwrap_or_else(|| Service::shared(1.0, 0.0, 0.0)));
     scenario.duration = end;
     scenario.interval = interval.unwrap_or(scenario.interval);
+    scenario.pushes = signals::pushes(root, gate.as_ref(), end);
     scenario.gate = gate.map(|gate| gate.builder("simulated"));
     scenario.bare_entries = root.read("bare_entries", Value::boolean).unwrap_or_default();
     scenario.dependency = root.table("dependency", |table| service::read_dependency(table, end));
@@ -145,18 +146,6 @@ fn moment(end: Duration) -> impl FnOnce(&Value<'_>) -> Result<Duration, String> 
             return Ok(at);
         }
         Err(format!("must come before the end of the run at {} s, got {}", end.as_secs_f64(), value.shown()))
-    }
-}
-
-/// One of a few names.
-fn one_of<'n, T: Copy>(names: &'n [(&'n str, T)]) -> impl FnOnce(&Value<'_>) -> Result<T, String> + 'n {
-    |value| {
-        let text = value.string()?;
-        let found = names.iter().find(|(name, _)| *name == text);
-        found.map(|(_, one)| *one).ok_or_else(|| {
-            let all: Vec<_> = names.iter().map(|(name, _)| *name).collect();
-            format!("must be one of {}, got {text:?}", all.join(", "))
-        })
     }
 }
 

@@ -81,6 +81,10 @@ class Script:
         self.gate.set_enforce(enforce)
         return {"ok": True}
 
+    def signal(self, name: str, value: float, good_for_ms: int) -> Any:
+        self.gate.signal(name, value, good_for=good_for_ms / 1e3)
+        return {"ok": True}
+
     def close(self) -> Any:
         self.gate.close()
         return {"ok": True}

@@ -11,6 +11,7 @@ mod files;
 mod fuzz;
 mod rules;
 mod scenarios;
+mod signals;
 mod steps;
 mod storm;
 mod sums;

@@ -1,18 +1,20 @@
 //! What a file means, in words: for people who want to know before they rely on it.
 
+mod adaptive;
+
 use std::fmt::{self, Write};
 
 use crate::classifier::Classifier;
-use crate::gate::Gate;
+use crate::file::gates::Entry;
 use crate::priority::{Priority, Threshold};
 use crate::rate::Per;
 use crate::reconfigure::Settings;
 
 /// A paragraph for each gate, and one for the classifier. A line that is worth a second look begins with `warning`.
-pub(super) fn explain<'g>(gates: impl Iterator<Item = &'g Gate>, classifier: Option<&Classifier>) -> String {
+pub(super) fn explain<'g>(gates: impl Iterator<Item = &'g Entry>, classifier: Option<&Classifier>) -> String {
     let mut text = String::new();
-    for gate in gates {
-        explain_gate(&mut text, gate).expect("a String takes it");
+    for entry in gates {
+        explain_gate(&mut text, entry).expect("a String takes it");
     }
     if let Some(classifier) = classifier {
         explain_classifier(&mut text, classifier).expect("a String takes it");
@@ -20,11 +22,14 @@ pub(super) fn explain<'g>(gates: impl Iterator<Item = &'g Gate>, classifier: Opt
     text
 }
 
-fn explain_gate(to: &mut String, gate: &Gate) -> fmt::Result {
-    let settings = gate.settings();
+fn explain_gate(to: &mut String, entry: &Entry) -> fmt::Result {
+    let Entry { gate, table, .. } = entry;
+    // Not where a controller started, but where it is.
+    let settings = Settings { limit: gate.limit(), ..gate.settings() };
     let Settings { limit, thresholds, rate, default_priority, enforce, .. } = settings.clone();
     let at_limit = thresholds.at(limit);
-    write!(to, "gate {}: at most {limit} at once", gate.name())?;
+    let moves = if table.controller.is_some() { " for now" } else { "" };
+    write!(to, "gate {}: at most {limit} at once{moves}", gate.name())?;
     let kept_out = Priority::ALL.into_iter().zip(at_limit).filter(|&(_, threshold)| threshold < limit);
     for (at, (priority, threshold)) in kept_out.enumerate() {
         let (comma, inside) = if at == 0 { (";", " are inside") } else { (",", "") };
@@ -46,7 +51,8 @@ fn explain_gate(to: &mut String, gate: &Gate) -> fmt::Result {
     if gate.is_timed() {
         writeln!(to, "  how long permits are held is measured")?;
     }
-    for warning in warnings(&settings) {
+    adaptive::explain(to, table)?;
+    for warning in warnings(&settings).into_iter().chain(adaptive::warnings(table)) {
         writeln!(to, "  warning: {warning}")?;
     }
     if rate.is_some_and(|rate| rate.count() == 0) {
