@@ -28,9 +28,10 @@ from tidegate._errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    _Connection = psycopg.Connection[Any]
+
 __all__ = ["Waits"]
 
-_Connection = psycopg.Connection[Any]
 
 _logger = logging.getLogger("tidegate")
 

@@ -48,7 +48,8 @@ def path(report: Report) -> str | None:
         return None
     earlier = "... " if len(changes) > _SHOWN else ""
     moves = ", ".join(
-        f"{change['to']} at {moment(round(change['at_s'], 1))}{_because(change)}" for change in changes[-_SHOWN:]
+        f"{change['to']} at {moment(round(change['at_s'], 1))}{_because(change)}"
+        for change in changes[-_SHOWN:]
     )
     return f"Its limit: {earlier}{moves}."
 

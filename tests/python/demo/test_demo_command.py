@@ -108,7 +108,7 @@ def test_a_short_run_that_finds_its_limit(tmp_path: Path) -> None:
     (auto,) = found["auto"]  # at half load there is nothing to find
     assert (auto["load"], auto["pairs"], auto["searched"]) == (2.0, 5, 2.0)
     assert auto["goodput_ratio"] >= 0
-    assert auto["time_to_95"] is None or 0 < auto["time_to_95"]
+    assert auto["time_to_95"] is None or auto["time_to_95"] > 0
     assert auto["essential"]["good"] <= auto["essential"]["offered"]
     assert 1 <= auto["limit"] <= 1_000
     assert all(move["cause"] in ("raise", "lower", "lost") and move["at"] >= 0 for move in auto["moves"])
