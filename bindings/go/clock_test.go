@@ -53,3 +53,17 @@ func TestRetryAfter(t *testing.T) {
 	headers(shedOf(1), 1, 2)
 	headers(&tidegate.Shed{Reason: tidegate.ReasonRate}, 1, 2)
 }
+
+func TestLatency(t *testing.T) {
+	hooks.SetClock(0)
+	gate := made(t, 1, tidegate.WithTiming())
+	wait, err := gate.Latency(tidegate.Critical, 0.5)
+	equal(t, wait, tidegate.Unknown, "before anything")
+	equal(t, err, nil, "error")
+	permit := admitted(t, gate, tidegate.Critical, 1)
+	hooks.SetClock(1_000_000)
+	_ = permit.Release()
+	if wait, err = gate.Latency(tidegate.Critical, 1); err != nil || wait < time.Millisecond*98/100 || wait > time.Millisecond*102/100 {
+		t.Error(wait, err)
+	}
+}

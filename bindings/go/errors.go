@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 )
 
@@ -111,8 +110,7 @@ func OutcomeOf(err error) Outcome {
 		return Success
 	case errors.Is(err, context.Canceled), errors.Is(err, ErrShed):
 		return Ignore
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
-		errors.As(err, &timeout) && timeout.Timeout():
+	case errors.As(err, &timeout) && timeout.Timeout(): // as the errors of context and os are, too
 		return Overload
 	default:
 		return Success

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"tidegate"
 )
@@ -277,18 +276,5 @@ func TestStatsAsJSON(t *testing.T) {
 	text, err := json.Marshal(statsOf(t, made(t, 8, tidegate.WithTiming())))
 	if err != nil || !strings.Contains(string(text), `"thresholds":{"critical":8,"critical_plus":8,"sheddable":6,"sheddable_plus":8}`) {
 		t.Error(string(text), err)
-	}
-}
-
-func TestLatency(t *testing.T) {
-	gate := made(t, 1, tidegate.WithTiming())
-	wait, err := gate.Latency(tidegate.Critical, 0.5)
-	equal(t, wait, tidegate.Unknown, "before anything")
-	equal(t, err, nil, "error")
-	permit := admitted(t, gate, tidegate.Critical, 1)
-	time.Sleep(time.Millisecond)
-	_ = permit.Release()
-	if wait, err = gate.Latency(tidegate.Critical, 1); err != nil || wait < time.Millisecond*98/100 {
-		t.Error(wait, err)
 	}
 }

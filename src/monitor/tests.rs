@@ -239,3 +239,18 @@ fn a_child_starts_without_what_its_parent_saw() {
     hold(&child, &clock, 3, 1.0);
     assert!(child.sheds(Priority::Sheddable, &clock));
 }
+
+/// Who read the clock before a look ended is behind what it left.
+#[test]
+fn a_look_that_takes_long_counts_at_once() {
+    let clock = Arc::new(ManualClock::new(7));
+    let slow = {
+        let clock = Arc::clone(&clock);
+        Signal::function("slow", SECOND, move || {
+            clock.advance(3_000 * MS);
+            Some(1.0)
+        })
+    };
+    let monitor = Monitor::new([(slow, rule().holding(Duration::ZERO, Duration::ZERO))]);
+    assert!(monitor.sheds(Priority::Sheddable, &*clock));
+}

@@ -272,6 +272,18 @@ func TestAPermitThatIsHeldAlreadyIsEnough(t *testing.T) {
 	})
 	equal(t, err, nil, "inside")
 	inside(t, gate, 0, "at rest")
+
+	other, err := tidegate.New("other", 1)
+	equal(t, err, nil, "another gate")
+	err = other.Do(background, tidegate.Critical, func(ctx context.Context) error {
+		rows, err := db.QueryContext(ctx, "SELECT")
+		if err != nil {
+			return err
+		}
+		inside(t, gate, 1, "inside of another gate")
+		return rows.Close()
+	})
+	equal(t, err, nil, "inside of another gate")
 }
 
 func TestThePriorityIsTheContexts(t *testing.T) {

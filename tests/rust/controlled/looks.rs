@@ -36,7 +36,7 @@ fn the_gate_starts_at_the_prior_and_moves_as_the_controller_says() {
 #[test]
 fn who_is_turned_away_looks_too() {
     let rig = Rig::controlled(Kind::Aimd, bounds(1, 100, 2));
-    let _hung = [(); 2].map(|()| rig.gate.try_admit(CRITICAL).expect("fits"));
+    let hung = [(); 2].map(|()| rig.gate.try_admit(CRITICAL).expect("fits"));
     rig.clock.advance(SECOND - 1);
     assert!(rig.gate.try_admit(CRITICAL).is_err());
     assert_eq!(rig.looks(), 0);
@@ -47,6 +47,12 @@ fn who_is_turned_away_looks_too() {
     assert_eq!((window.elapsed_ns, window.completions, window.refusals), (SECOND, 0, 2));
     assert_eq!((window.admissions, window.highest_in_flight), (2, 2));
     assert_close(window.in_flight_seconds, 2.0, 1e-6);
+    // Who was inside when a window began is part of its highest.
+    drop(hung);
+    rig.clock.advance(SECOND);
+    drop(rig.gate.try_admit(CRITICAL).expect("fits"));
+    let report = rig.gate.controller().expect("there is one");
+    assert_eq!((report.looks, report.window.highest_in_flight, report.window.completions), (2, 2, 2));
 }
 
 #[test]
