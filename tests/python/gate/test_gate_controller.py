@@ -90,7 +90,14 @@ EXACT = [by_block, by_async_block, by_admission, by_async_admission, by_permit, 
 Way = Callable[[Gate], Any]
 
 
-def served(gate: Gate, clock: ManualClock, seconds: float, completions: int, way: Way = by_block) -> None:
+def served(
+    gate: Gate,
+    clock: ManualClock,
+    seconds: float,
+    completions: int,
+    way: Way = by_block,
+    after_each: Callable[[], None] = lambda: None,
+) -> None:
     """So many come out, each after about so long. The gate is always full, and somebody is turned away."""
     inside: deque[Any] = deque()
     try:
@@ -102,6 +109,7 @@ def served(gate: Gate, clock: ManualClock, seconds: float, completions: int, way
                     inside.append(entering)
             clock.advance(int(seconds * SECOND / max(1, len(inside))))
             leave(inside)
+            after_each()
     finally:
         while inside:
             leave(inside)
@@ -301,9 +309,11 @@ def test_ways_that_are_taken_by_hand_agree_too(gate: Gate) -> None:
     with gate:
         assert gate.in_flight == 1
     other = Gate("other", 1, objective=1.0)
-    _ = other.__exit__
-    with gate:
-        assert (gate.in_flight, other.in_flight) == (1, 0)
+    others = other.__exit__
+    gate.__enter__()
+    assert (gate.in_flight, other.in_flight) == (1, 0)
+    gate.__exit__(None, None, None)
+    del others
     kept = gate.__exit__
     with ExitStack() as stack:
         gate.__enter__()
@@ -313,6 +323,15 @@ def test_ways_that_are_taken_by_hand_agree_too(gate: Gate) -> None:
     gc.collect()
     assert_at_rest(gate)
     assert_at_rest(other)
+
+
+def test_a_way_out_that_is_taken_twice_leaves_once(gate: Gate) -> None:
+    enter, leave = gate.__enter__, gate.__exit__
+    enter()
+    for _ in range(2):
+        leave(None, None, None)
+    stats = gate.stats()
+    assert (stats.in_flight, stats.unmatched_exits, released(stats)) == (0, 1, {"success": 1})
 
 
 def test_a_way_out_that_is_looked_up_and_dropped_takes_no_permit_with_it(gate: Gate) -> None:
@@ -395,8 +414,12 @@ def test_each_move_is_told_once_with_its_cause(gate: Gate, clock: ManualClock, w
     before = len(gate.limit_history)
     assert before > 0
     seen = told(gate)  # not of what was before
-    served(gate, clock, 10 * OBJECTIVE, 100, way)
-    served(gate, clock, 0.1, 600, way)
+
+    def told_at_once() -> None:
+        assert len(seen) == gate.controller.moves - before
+
+    served(gate, clock, 10 * OBJECTIVE, 100, way, told_at_once)
+    served(gate, clock, 0.1, 600, way, told_at_once)
     history = gate.limit_history[before:]
     assert len(history) > 2
     assert [(e.at, e.previous, e.limit, e.cause) for e in seen] == [

@@ -401,3 +401,23 @@ def test_a_look_that_is_asked_for_tells_too(gate: Gate, clock: ManualClock) -> N
     assert gate.pressure.overloaded
     (event,) = seen
     assert event.cause == "entered"
+
+
+def test_a_child_tells_its_own_changes(gate: Gate, clock: ManualClock) -> None:
+    seen: list[Event] = []
+    gate.subscribe(seen.append, "pressure")
+    for value in (0.9, 0.1, 0.9, 0.1):
+        push(gate, clock, value)
+        ask(gate)
+        clock.advance(SECOND)
+        ask(gate)
+    before = len(seen)
+    assert before == 4
+
+    def child() -> list[str]:
+        push(gate, clock, 0.9)
+        ask(gate)
+        return [event.cause for event in seen[before:]]
+
+    assert in_child(child) == ["entered"]
+    assert len(seen) == before
