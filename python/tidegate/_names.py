@@ -59,7 +59,7 @@ class EventKind(StrEnum):
     SHED = "shed"
     """A request was turned away."""
     LIMIT = "limit"
-    """The limit was set."""
+    """The limit was set, or a controller moved it on evidence."""
     THRESHOLDS = "thresholds"
     """The thresholds were set."""
     ENFORCE = "enforce"
@@ -70,6 +70,8 @@ class EventKind(StrEnum):
     """Everything inside the closed gate has left."""
     RATE = "rate"
     """The rate was set, or taken away."""
+    PRESSURE = "pressure"
+    """A signal became overloaded, or is not any more."""
     RELEASED = "released"
     """A permit was given back. Not told unless asked for, and never of bare ``with gate:`` blocks."""
 

@@ -9,6 +9,7 @@ from typing import (
     ParamSpec,
     Protocol,
     Self,
+    SupportsFloat,
     SupportsIndex,
     TypeAlias,
     TypeVar,
@@ -18,7 +19,16 @@ from typing import (
 )
 
 from tidegate._names import EventKind, Outcome, Priority, Reason
-from tidegate._types import EventKindLike, MappingOf, Match, OutcomeLike, Outcomes, PriorityLike, Thresholds
+from tidegate._types import (
+    ControllerName,
+    EventKindLike,
+    MappingOf,
+    Match,
+    OutcomeLike,
+    Outcomes,
+    PriorityLike,
+    Thresholds,
+)
 
 __all__ = [
     "Admission",
@@ -27,6 +37,7 @@ __all__ = [
     "CapacityWatch",
     "Change",
     "Classifier",
+    "ControllerReport",
     "Event",
     "Explanation",
     "Gate",
@@ -36,10 +47,15 @@ __all__ = [
     "LimitChange",
     "ManualClock",
     "Permit",
+    "Pressure",
+    "Signal",
+    "SignalReport",
     "Stats",
     "Subscription",
     "Throttle",
+    "Transition",
     "UslFit",
+    "Window",
     "capacity_sample_size",
     "capacity_toml",
     "capacity_upper",
@@ -67,8 +83,15 @@ class Gate:
     def __new__(
         cls,
         name: str,
-        limit: SupportsIndex,
+        limit: SupportsIndex | None = None,
         *,
+        controller: ControllerName | None = None,
+        objective: SupportsFloat | None = None,
+        min: SupportsIndex | None = None,  # noqa: A002
+        max: SupportsIndex | None = None,  # noqa: A002
+        prior: SupportsIndex | None = None,
+        ceiling: SupportsIndex | None = None,
+        signals: Iterable[Signal] | None = None,
         thresholds: Thresholds | None = None,
         rate: str | None = None,
         burst: SupportsIndex | None = None,
@@ -98,6 +121,13 @@ class Gate:
     def closed(self) -> bool: ...
     @property
     def limit_history(self) -> list[LimitChange]: ...
+    @property
+    def controller(self) -> ControllerReport | None: ...
+    @property
+    def objective(self) -> float | None: ...
+    @property
+    def pressure(self) -> Pressure | None: ...
+    def signal(self, name: str, value: SupportsFloat, *, good_for: SupportsFloat = 5.0) -> None: ...
     def __enter__(self) -> None: ...
     def __exit__(
         self,
@@ -170,6 +200,130 @@ class Gate:
         events: EventKindLike | Iterable[EventKindLike] | None = None,
     ) -> Subscription: ...
     def stats(self) -> Stats: ...
+
+@final
+class Signal:
+    def __new__(
+        cls,
+        name: str,
+        *,
+        function: Callable[[], SupportsFloat | None] | None = None,
+        enter: SupportsFloat | None = None,
+        leave: SupportsFloat | None = None,
+        full: SupportsFloat | None = None,
+        enter_for: SupportsFloat = 2.0,
+        leave_for: SupportsFloat = 10.0,
+        dwell: SupportsFloat = 5.0,
+        ramp: SupportsFloat = 20.0,
+        good_for: SupportsFloat = 1.0,
+    ) -> Self: ...
+    @property
+    def name(self) -> str: ...
+
+@final
+class ControllerReport:
+    @property
+    def kind(self) -> ControllerName: ...
+    @property
+    def min(self) -> int: ...
+    @property
+    def max(self) -> int: ...
+    @property
+    def prior(self) -> int: ...
+    @property
+    def objective(self) -> float | None: ...
+    @property
+    def cause(self) -> Literal["hold", "probe", "raise", "lower", "lost"]: ...
+    @property
+    def looks(self) -> int: ...
+    @property
+    def moves(self) -> int: ...
+    @property
+    def probes(self) -> int: ...
+    @property
+    def next_look(self) -> float: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def window(self) -> Window: ...
+
+@final
+class Window:
+    @property
+    def elapsed(self) -> float: ...
+    @property
+    def completions(self) -> int: ...
+    @property
+    def good(self) -> int: ...
+    @property
+    def overload(self) -> int: ...
+    @property
+    def mean_latency(self) -> float | None: ...
+    @property
+    def in_flight(self) -> float | None: ...
+    @property
+    def admissions(self) -> int: ...
+    @property
+    def refusals(self) -> int: ...
+
+@final
+class Pressure:
+    @property
+    def level(self) -> float: ...
+    @property
+    def shares(self) -> dict[Priority, float]: ...
+    @property
+    def overloaded(self) -> bool: ...
+    @property
+    def signals(self) -> list[SignalReport]: ...
+    @property
+    def transitions(self) -> list[Transition]: ...
+    @property
+    def transition_count(self) -> int: ...
+
+@final
+class SignalReport:
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def overloaded(self) -> bool: ...
+    @property
+    def level(self) -> float: ...
+    @property
+    def enter(self) -> float: ...
+    @property
+    def leave(self) -> float: ...
+    @property
+    def full(self) -> float: ...
+    @property
+    def reads(self) -> int: ...
+    @property
+    def failures(self) -> int: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def details(self) -> list[tuple[str, float]]: ...
+
+@final
+class Transition:
+    @property
+    def number(self) -> int: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def signal(self) -> str: ...
+    @property
+    def cause(self) -> Literal["entered", "left", "unknown", "silence", "removed"]: ...
+    @property
+    def overloaded(self) -> bool: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def held(self) -> float: ...
 
 @final
 class Gates(Mapping[str, Gate]):
@@ -313,6 +467,10 @@ class Stats:
     def over_in_flight(self) -> int: ...
     @property
     def occupancy(self) -> float | None: ...
+    @property
+    def pressure(self) -> float | None: ...
+    @property
+    def overloaded(self) -> bool: ...
     def latency(self, q: float, priority: PriorityLike) -> float | None: ...
 
 @final
@@ -379,6 +537,16 @@ class Event:
     @property
     def burst(self) -> int | None: ...
     @property
+    def signal(self) -> str | None: ...
+    @property
+    def overloaded(self) -> bool | None: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def threshold(self) -> float | None: ...
+    @property
+    def held(self) -> float | None: ...
+    @property
     def fields(self) -> dict[str, Any]: ...
 
 @final
@@ -441,6 +609,10 @@ class GateSum:
     def limit(self) -> int | None: ...
     @property
     def in_flight(self) -> int | None: ...
+    @property
+    def pressure(self) -> float | None: ...
+    @property
+    def overloaded(self) -> int | None: ...
     @property
     def requests(self) -> list[tuple[str, str, str, int]]: ...
     @property

@@ -14,8 +14,12 @@ OutcomeLike: TypeAlias = Outcome | Literal["success", "overload", "ignore"]
 
 
 EventKindLike: TypeAlias = (
-    EventKind | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "released"]
+    EventKind
+    | Literal["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "pressure", "released"]
 )
+
+
+ControllerName: TypeAlias = Literal["fixed", "aimd", "gradient2", "vegas", "goodput"]
 
 
 class Reserve(TypedDict):

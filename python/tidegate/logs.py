@@ -2,7 +2,7 @@
 
 A message is ``key=value`` pairs, and the same pairs are attributes of the log record, for formatters that
 write JSON. Sheds are at most one line an interval, however many there are: each line says with
-``suppressed`` how many were left out since the line before.
+``suppressed`` how many were left out since the line before. So are the moves of a controller.
 """
 
 from __future__ import annotations
@@ -30,14 +30,19 @@ def log_events(
     """Log what happens at a gate.
 
     Sheds are warnings, at most one an interval; changes of the limit, the thresholds and dry run, closing and
-    draining are all logged, as information. Sheds that were suppressed are told by the gate's next line of
-    any kind (which then is a warning), or when logging ends: by the call of what this returns, or at the exit
-    of the interpreter. No thread waits to do it earlier.
+    draining are all logged, as information, and so is what signals do: overload as a warning. Sheds that
+    were suppressed are told by the gate's next line of any kind (which then is a warning), or when logging
+    ends: by the call of what this returns, or at the exit of the interpreter. No thread waits for that.
+
+    What a controller does to the limit is at most one line an interval, too, since with much traffic it may
+    move many times a second: ``unlogged`` is how many of its moves have no line, told with the next one and
+    when logging ends.
 
     Args:
         gate: The gate.
         logger: Where to; the logger "tidegate" if not given.
-        interval: Seconds between two lines about sheds, on the gate's clock; with 0 each shed is a line.
+        interval: Seconds between two lines about sheds, and between two about moves of a controller, on the
+            gate's clock; with 0 each is a line.
 
     Returns:
         What ends the logging when called.
@@ -45,7 +50,8 @@ def log_events(
     Raises:
         ConfigError: The interval is negative or no number of seconds.
     """
-    lines = _Lines(gate.name, logging.getLogger("tidegate") if logger is None else logger, Throttle(interval))
+    logger = logging.getLogger("tidegate") if logger is None else logger
+    lines = _Lines(gate.name, logger, Throttle(interval), Throttle(interval))
     unsubscribe = gate.subscribe(lines.write)
     _all_lines.add(lines)
 
@@ -57,30 +63,46 @@ def log_events(
     return end
 
 
+# The causes of its moves.
+_CONTROLLERS = frozenset({"raise", "lower", "lost"})
+
+
 class _Lines:
     """The lines of one gate."""
 
-    def __init__(self, gate: str, logger: logging.Logger, throttle: Throttle) -> None:
+    def __init__(self, gate: str, logger: logging.Logger, throttle: Throttle, moves: Throttle) -> None:
         self._gate = gate
         self._logger = logger
         self._throttle = throttle
+        self._moves = moves
 
     def write(self, event: Event) -> None:
         if event.kind is EventKind.SHED:
             suppressed = self._throttle.let_through(event, self._warnings_are_read())
             if suppressed is not None:
                 self._log(logging.WARNING, event.kind, {**event.fields, "suppressed": suppressed})
-        elif suppressed := self._take_suppressed():
-            self._log(logging.WARNING, event.kind, {**event.fields, "suppressed": suppressed})
-        else:
-            self._log(logging.INFO, event.kind, event.fields)
+            return
+        fields = event.fields
+        if event.kind is EventKind.LIMIT and event.cause in _CONTROLLERS:
+            unlogged = self._moves.let_through(event, self._logger.isEnabledFor(logging.INFO))
+            if unlogged is None:
+                return
+            fields["unlogged"] = unlogged
+        level = logging.WARNING if event.overloaded else logging.INFO
+        if suppressed := self._take_suppressed():
+            fields["suppressed"] = suppressed
+            level = logging.WARNING
+        self._log(level, event.kind, fields)
 
     def write_suppressed(self) -> None:
         if suppressed := self._take_suppressed():
             self._log(logging.WARNING, EventKind.SHED, {"suppressed": suppressed})
+        if self._logger.isEnabledFor(logging.INFO) and (unlogged := self._moves.take_suppressed()):
+            self._log(logging.INFO, EventKind.LIMIT, {"unlogged": unlogged})
 
     def forget_suppressed(self) -> None:
         self._throttle.take_suppressed()
+        self._moves.take_suppressed()
 
     def _warnings_are_read(self) -> bool:
         return self._logger.isEnabledFor(logging.WARNING)

@@ -40,6 +40,9 @@ def instrument(gate: Gate, meter_provider: MeterProvider | None = None) -> Calla
       ("admitted", "shed", in dry run "would_shed") and, of what was shed, ``reason``.
     - ``tidegate.permits.in_use``, an up-down counter: the weight in flight, by ``gate``.
     - ``tidegate.permits.limit``, an up-down counter: the limit, by ``gate``.
+    - ``tidegate.limit.changes``, a counter: how often the limit was changed, by ``gate`` and ``cause``.
+    - ``tidegate.pressure``, a gauge: the pressure level of gates with signals, 0 to 1, by ``gate``, as of
+      the last request that looked at them; 0 where that is more than five seconds ago.
     - ``tidegate.permit.duration``, a histogram in seconds, by ``gate`` and ``outcome`` ("success",
       "overload", "ignore"): of gates with ``timing=True``, and there of permits and ``guard``, not of bare
       blocks.
@@ -87,6 +90,10 @@ class _Instruments:
         meter.create_observable_up_down_counter(
             "tidegate.permits.limit", [self._limit], "{permit}", "Most weight that may be in flight"
         )
+        meter.create_observable_counter(
+            "tidegate.limit.changes", [self._changes], "{change}", "Changes of the limit, and their cause"
+        )
+        meter.create_observable_gauge("tidegate.pressure", [self._pressure], "1", "Pressure level")
         self._duration = meter.create_histogram(
             "tidegate.permit.duration",
             "s",
@@ -113,7 +120,15 @@ class _Instruments:
     def _limit(self, _options: CallbackOptions) -> Iterator[Observation]:
         return self._observed(lambda each: each.limit)
 
-    def _observed(self, read: Callable[[GateSum], int | None]) -> Iterator[Observation]:
+    def _changes(self, _options: CallbackOptions) -> Iterator[Observation]:
+        for each in sums_here([*self.gates]):
+            for cause, count in each.limit_changes:
+                yield Observation(count, {"gate": each.gate, "cause": cause})
+
+    def _pressure(self, _options: CallbackOptions) -> Iterator[Observation]:
+        return self._observed(lambda each: each.pressure)
+
+    def _observed(self, read: Callable[[GateSum], float | None]) -> Iterator[Observation]:
         for each in sums_here([*self.gates]):
             value = read(each)
             if value is not None:

@@ -161,7 +161,7 @@ def _families_of(sums: list[GateSum]) -> list[_Family]:
     limit_changes = _Family(
         "tidegate_limit_changes",
         "counter",
-        "How often the limit was set, by cause.",
+        "How often the limit was changed, by cause.",
         [_total(each, n, cause=cause) for each in sums for cause, n in each.limit_changes],
     )
     durations = _Family(
@@ -175,6 +175,8 @@ def _families_of(sums: list[GateSum]) -> list[_Family]:
         released,
         _by_gate("in_flight", "Weight in flight, over all living processes.", sums, _in_flight),
         _by_gate("limit", "Sum of the limits of all living processes.", sums, _limit),
+        _by_gate("pressure", "Highest pressure level of the living processes.", sums, _pressure),
+        _by_gate("overloaded", "Living processes whose signals mean overload.", sums, _overloaded),
         _by_gate("processes", "Living processes that have the gate.", sums, _processes),
         durations,
         limit_changes,
@@ -186,11 +188,11 @@ def _total(gate: GateSum, value: int, **labels: str) -> _Sample:
     return _Sample("_total", (("gate", gate.gate), *labels.items()), value)
 
 
-def _by_gate(name: str, text: str, sums: list[GateSum], read: Callable[[GateSum], int | None]) -> _Family:
+def _by_gate(name: str, text: str, sums: list[GateSum], read: Callable[[GateSum], float | None]) -> _Family:
     return _gauge(name, text, [((("gate", each.gate),), read(each)) for each in sums])
 
 
-def _gauge(name: str, text: str, values: list[tuple[_Labels, int | None]]) -> _Family:
+def _gauge(name: str, text: str, values: Iterable[tuple[_Labels, float | None]]) -> _Family:
     samples = [_Sample("", labels, value) for labels, value in values if value is not None]
     return _Family(f"tidegate_{name}", "gauge", text, samples)
 
@@ -201,6 +203,14 @@ def _in_flight(gate: GateSum) -> int | None:
 
 def _limit(gate: GateSum) -> int | None:
     return gate.limit
+
+
+def _pressure(gate: GateSum) -> float | None:
+    return gate.pressure
+
+
+def _overloaded(gate: GateSum) -> int | None:
+    return gate.overloaded
 
 
 def _processes(gate: GateSum) -> int | None:

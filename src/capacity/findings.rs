@@ -188,7 +188,10 @@ mod tests {
             let counted = cells.iter().filter_map(counted).collect();
             Findings::by(&cells, 180.0, counted, curve.clone(), luck).unwrap().slowest
         };
-        assert_eq!([-3.0, -1.0, 0.0, 3.0].map(|luck| format!("{:.0}", slowest(luck))), ["99", "100", "100", "100"]);
+        assert_eq!(
+            [-3.0, -1.0, 0.0, 3.0].map(|luck| format!("{:.0}", slowest(luck))),
+            ["99", "100", "100", "100"]
+        );
     }
 
     #[test]

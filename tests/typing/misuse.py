@@ -10,10 +10,11 @@ from tidegate.testing import ManualClock
 gate = Gate("db", limit=20)
 
 # --- making and changing a gate ---
-Gate("db")  # type: ignore[call-arg]
+Gate("db", controller="best")  # type: ignore[arg-type]
+Gate("db", 20, signals=["cpu"])  # type: ignore[list-item]
 Gate("db", "20")  # type: ignore[arg-type]
 Gate("db", 2.5)  # type: ignore[arg-type]
-Gate("db", 20, {"sheddable": 0.5})  # type: ignore[call-arg]  # keyword only
+Gate("db", 20, {"sheddable": 0.5})  # type: ignore[call-arg, arg-type]  # keyword only
 Gate("db", 20, thresholds={"sheddible": 0.5})  # type: ignore[dict-item]
 Gate("db", 20, thresholds={"sheddable": "half"})  # type: ignore[dict-item]
 Gate("db", 20, thresholds={"sheddable": {"keep": 5}})  # type: ignore[dict-item]

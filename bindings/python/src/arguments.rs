@@ -8,7 +8,9 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
-use tidegate::{Ask, ConfigError, Outcome, Priority, Rate, Threshold, Thresholds, Weight, limit_from};
+use tidegate::{
+    Ask, ConfigError, MAX_LIMIT, Outcome, Priority, Rate, Threshold, Thresholds, Weight, limit_from,
+};
 
 use crate::event::{Kind, Kinds};
 use crate::names::{config_error, config_error_text};
@@ -17,8 +19,7 @@ type Any<'py> = Bound<'py, PyAny>;
 
 pub(crate) fn wrong_type(what: &str, wanted: &str, got: &Any<'_>) -> PyErr {
     let class = got.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    let value = got.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string_lossy().into_owned());
-    PyTypeError::new_err(format!("{what} must be {wanted}, got {value} ({class})"))
+    PyTypeError::new_err(format!("{what} must be {wanted}, got {} ({class})", shown(got)))
 }
 
 /// A whole number: an int or what stands for one (`__index__`). Neither bool nor float.
@@ -44,6 +45,23 @@ fn digits(number: &Any<'_>) -> String {
         },
         |digits| digits.to_string_lossy().into_owned(),
     )
+}
+
+/// A bound of limits, under the name of its keyword.
+pub(crate) fn whole_limit(what: &str, value: &Any<'_>) -> PyResult<u32> {
+    whole(what, value)?.and_then(|number| u32::try_from(number).map_err(|_| number.to_string())).map_err(
+        |got| {
+            config_error_text(
+                value.py(),
+                &format!("{what} must be a whole number from 1 to {MAX_LIMIT}, got {got}"),
+            )
+        },
+    )
+}
+
+/// A value for a message.
+pub(crate) fn shown(value: &Any<'_>) -> String {
+    value.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string_lossy().into_owned())
 }
 
 pub(crate) fn limit(value: &Any<'_>) -> PyResult<u32> {
@@ -189,15 +207,47 @@ fn threshold(value: &Any<'_>) -> PyResult<Threshold> {
     Threshold::fraction(share).map_err(|error| config_error(value.py(), &error))
 }
 
+/// A number: an int, a float or what stands for one (`__float__`). An int beyond all floats is infinite.
+pub(crate) fn number(what: &str, value: &Any<'_>) -> PyResult<f64> {
+    number_of(what, "a number", value)
+}
+
+fn number_of(what: &str, wanted: &str, value: &Any<'_>) -> PyResult<f64> {
+    if value.is_instance_of::<PyBool>() || !value.hasattr("__float__")? {
+        return Err(wrong_type(what, wanted, value));
+    }
+    match value.extract::<f64>() {
+        Ok(number) => Ok(number),
+        Err(_) if value.is_instance_of::<PyInt>() => Ok(f64::INFINITY.copysign(sign(value)?)),
+        Err(_) => Err(wrong_type(what, wanted, value)),
+    }
+}
+
+/// A span of time in seconds, from 0.
+pub(crate) fn seconds(what: &str, value: &Any<'_>) -> PyResult<Duration> {
+    let seconds = number(what, value)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        config_error_text(value.py(), &format!("{what} must be a number of seconds from 0, got {seconds}"))
+    })
+}
+
+/// The time within which an answer is good.
+pub(crate) fn objective(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
+    let Some(value) = value else { return Ok(None) };
+    let seconds = number("objective", value)?;
+    let objective = Duration::try_from_secs_f64(seconds).ok().filter(|objective| !objective.is_zero());
+    objective.map(Some).ok_or_else(|| {
+        config_error_text(
+            value.py(),
+            &format!("objective must be a number of seconds above 0, got {seconds}"),
+        )
+    })
+}
+
 /// Seconds to wait: None and infinity are for ever, as is what no clock can count.
 pub(crate) fn timeout(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
     let Some(value) = value else { return Ok(None) };
-    let number = !value.is_instance_of::<PyBool>() && value.hasattr("__float__")?;
-    let seconds = match value.extract::<f64>() {
-        Ok(seconds) if number => seconds,
-        _ if number && value.is_instance_of::<PyInt>() => f64::INFINITY.copysign(sign(value)?),
-        _ => return Err(wrong_type("timeout", "a number of seconds or None", value)),
-    };
+    let seconds = number_of("timeout", "a number of seconds or None", value)?;
     if seconds.is_nan() || seconds < 0.0 {
         return Err(PyValueError::new_err(format!("timeout must be 0 seconds or more, got {seconds}")));
     }

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use tidegate::detector::Transition;
 use tidegate::{LimitChange, Outcome, Priority, Rate, Reason, Shed, Ticket};
 
 use crate::names;
+use crate::reports::cause;
 use crate::stats::by_priority;
 
 /// The kinds of events. All but the last are rare or follow a refusal; `Released` is paid for by every permit.
@@ -19,12 +21,13 @@ pub(crate) enum Kind {
     Closed = 4,
     Drained = 5,
     Rate = 6,
-    Released = 7,
+    Pressure = 7,
+    Released = 8,
 }
 
 impl Kind {
-    pub(crate) const NAMES: [&str; 8] =
-        ["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "released"];
+    pub(crate) const NAMES: [&str; 9] =
+        ["shed", "limit", "thresholds", "enforce", "closed", "drained", "rate", "pressure", "released"];
 
     pub(crate) const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
@@ -33,7 +36,7 @@ impl Kind {
 
 /// A set of kinds.
 #[derive(Clone, Copy)]
-pub(crate) struct Kinds(u8);
+pub(crate) struct Kinds(u16);
 
 impl Kinds {
     pub(crate) const NONE: Self = Self(0);
@@ -76,6 +79,7 @@ pub(crate) struct Fields {
     thresholds: Option<[u32; Priority::ALL.len()]>,
     enforce: Option<bool>,
     rate: Option<Rate>,
+    transition: Option<Transition>,
 }
 
 impl Fields {
@@ -105,6 +109,10 @@ impl Fields {
 
     pub(crate) fn rate(rate: Option<Rate>, cause: Option<&str>) -> Self {
         Self { rate, cause: cause.map(Box::from), ..Self::default() }
+    }
+
+    pub(crate) fn pressure(transition: Transition) -> Self {
+        Self { cause: Some(cause(transition.cause).into()), transition: Some(transition), ..Self::default() }
     }
 
     pub(crate) fn closed(in_flight: u32) -> Self {
@@ -208,7 +216,8 @@ impl Event {
         self.fields.limit
     }
 
-    /// Why the limit or the rate was changed, as the caller gave it (limit, rate).
+    /// Why the limit or the rate was changed, as the caller gave it, or a controller's "raise", "lower" or "lost"
+    /// (limit, rate); what the signal did: "entered", "left", "unknown", "silence" or "removed" (pressure).
     #[getter]
     fn cause(&self) -> Option<&str> {
         self.fields.cause.as_deref()
@@ -239,6 +248,36 @@ impl Event {
         self.fields.rate.map(|rate| rate.burst())
     }
 
+    /// The name of the signal that changed (pressure).
+    #[getter]
+    fn signal(&self) -> Option<&str> {
+        self.fields.transition.as_ref().map(|transition| &*transition.signal)
+    }
+
+    /// Whether the signal means overload from then on (pressure).
+    #[getter]
+    fn overloaded(&self) -> Option<bool> {
+        self.fields.transition.as_ref().map(Transition::overloaded)
+    }
+
+    /// What the signal said, from 0 to 1 (pressure); None where it was unknown.
+    #[getter]
+    fn value(&self) -> Option<f64> {
+        self.fields.transition.as_ref().and_then(|transition| transition.reading.value())
+    }
+
+    /// The threshold of the signal that decided (pressure).
+    #[getter]
+    fn threshold(&self) -> Option<f64> {
+        self.fields.transition.as_ref().map(|transition| transition.threshold)
+    }
+
+    /// For how many seconds the signal had been beyond its threshold (pressure).
+    #[getter]
+    fn held(&self) -> Option<f64> {
+        self.fields.transition.as_ref().map(|transition| transition.held.as_secs_f64())
+    }
+
     /// The fields that are not None, by name, without kind, gate and at: for logs.
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -253,6 +292,11 @@ impl Event {
         set(&fields, "previous", self.previous())?;
         set(&fields, "limit", self.limit())?;
         set(&fields, "cause", self.cause())?;
+        set(&fields, "signal", self.signal())?;
+        set(&fields, "overloaded", self.overloaded())?;
+        set(&fields, "value", self.value())?;
+        set(&fields, "threshold", self.threshold())?;
+        set(&fields, "held", self.held())?;
         set(&fields, "thresholds", self.thresholds(py)?)?;
         set(&fields, "enforce", self.enforce())?;
         set(&fields, "rate", self.rate())?;

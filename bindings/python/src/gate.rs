@@ -12,7 +12,9 @@ use tidegate::DrainId;
 
 use crate::admission::Admission;
 use crate::arguments;
+use crate::block::Block;
 use crate::clock::ManualClock;
+use crate::control::Limits;
 use crate::door::Door;
 use crate::event::{Fields, Kind};
 use crate::hooks::Subscription;
@@ -21,6 +23,8 @@ use crate::outcome::Outcomes;
 use crate::permit::Permit;
 use crate::prebound::{Bindings, Prebound};
 use crate::ready::Ready;
+use crate::reports::{ControllerReport, Pressure};
+use crate::signal::Signals;
 use crate::stats::{LimitChange, Stats, by_priority};
 
 /// How long a drain waits before it lets Python handle signals. A release wakes it at once.
@@ -30,7 +34,17 @@ pub(crate) const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 ///
 /// Args:
 ///     name: A label for messages and metrics, 1 to 255 bytes without control characters.
-///     limit: The most weight that may be in flight, 0 to 2**31 - 1. Per process.
+///     limit: The most weight that may be in flight, 0 to 2**31 - 1. Per process. With a controller, where it starts.
+///     controller: Who moves the limit: "goodput", "aimd", "gradient2", "vegas"; "fixed" moves nothing. None: only
+///         ``set_limit`` does.
+///     objective: In how many seconds an answer is good, for the controller and the signals "latency" and "errors";
+///         None: every success is good.
+///     min: The smallest limit of the controller, 1 unless given.
+///     max: The largest, 1000 unless given.
+///     prior: Where the controller starts; ``limit`` unless given, and without that halfway, in factors, between
+///         ``min`` and ``max``.
+///     ceiling: A limit that a capacity test has shown to hold: the controller stays under it.
+///     signals: What to look at beside the limit: an iterable of ``Signal``.
 ///     thresholds: Priority to fraction of the limit (0.9), or to ``{"reserve": weight}``.
 ///     rate: How much may be admitted a time, by weight: "150/min", of s, min and h; None for any.
 ///     burst: The most weight that the rate lets in at once, 1 to 2**31 - 1; by default what one second brings, rounded
@@ -60,8 +74,13 @@ impl Gate {
         &self.door.get().core
     }
 
-    pub(crate) fn from_core(py: Python<'_>, core: tidegate::Gate, outcomes: Outcomes) -> PyResult<Self> {
-        let door = Bound::new(py, Door::new(py, core, outcomes))?;
+    pub(crate) fn from_core(
+        py: Python<'_>,
+        core: tidegate::Gate,
+        outcomes: Outcomes,
+        signals: Signals,
+    ) -> PyResult<Self> {
+        let door = Bound::new(py, Door::new(py, core, outcomes, signals))?;
         Ok(Self { bindings: Bindings::new(&door)?, entering: Ready::enter(&door)?, door: door.unbind() })
     }
 
@@ -74,16 +93,25 @@ impl Gate {
 impl Gate {
     #[new]
     #[pyo3(
-        signature = (name, limit, *, thresholds=None, rate=None, burst=None, default_priority=None,
+        signature = (name, limit=None, *, controller=None, objective=None, min=None, max=None, prior=None,
+                     ceiling=None, signals=None, thresholds=None, rate=None, burst=None, default_priority=None,
                      enforce=true, timing=false, outcomes=None, clock=None),
-        text_signature = "(name, limit, *, thresholds=None, rate=None, burst=None, \
+        text_signature = "(name, limit=None, *, controller=None, objective=None, min=None, max=None, \
+                          prior=None, ceiling=None, signals=None, thresholds=None, rate=None, burst=None, \
                           default_priority='critical', enforce=True, timing=False, outcomes=None, \
                           clock=None)"
     )]
     #[allow(clippy::too_many_arguments)] // keyword arguments of a Python constructor
     fn new(
         name: &Bound<'_, PyAny>,
-        limit: &Bound<'_, PyAny>,
+        limit: Option<&Bound<'_, PyAny>>,
+        controller: Option<&Bound<'_, PyAny>>,
+        objective: Option<&Bound<'_, PyAny>>,
+        min: Option<&Bound<'_, PyAny>>,
+        max: Option<&Bound<'_, PyAny>>,
+        prior: Option<&Bound<'_, PyAny>>,
+        ceiling: Option<&Bound<'_, PyAny>>,
+        signals: Option<&Bound<'_, PyAny>>,
         thresholds: Option<&Bound<'_, PyAny>>,
         rate: Option<&Bound<'_, PyAny>>,
         burst: Option<&Bound<'_, PyAny>>,
@@ -95,12 +123,19 @@ impl Gate {
     ) -> PyResult<Self> {
         let py = name.py();
         let label = arguments::name(name)?;
-        let mut builder = tidegate::Gate::builder(&label, arguments::limit(limit)?)
+        let (limit, controller) = Limits { limit, controller, min, max, prior, ceiling }.read(py)?;
+        let (signals, measured) = Signals::new(signals)?;
+        let mut builder = tidegate::Gate::builder(&label, limit)
+            .objective(arguments::objective(objective)?)
+            .signals(measured)
             .thresholds(arguments::thresholds(thresholds)?)
             .rate(arguments::rate(rate, burst)?)
             .enforce(enforce)
             .timing(timing)
             .bare_entries(true);
+        if let Some((kind, bounds)) = controller {
+            builder = builder.controller(kind, bounds);
+        }
         if let Some(priority) = default_priority {
             builder = builder.default_priority(arguments::priority(priority)?);
         }
@@ -116,7 +151,7 @@ impl Gate {
         if published && !core.is_published() {
             warn_unpublished(py, core.name())?;
         }
-        Self::from_core(py, core, Outcomes::new(outcomes)?)
+        Self::from_core(py, core, Outcomes::new(outcomes)?, signals)
     }
 
     /// The label given at construction.
@@ -180,6 +215,52 @@ impl Gate {
         self.core().limit_history().into_iter().map(LimitChange::from).collect()
     }
 
+    /// What the controller is at; None without one.
+    #[getter]
+    fn controller(&self, py: Python<'_>) -> PyResult<Option<ControllerReport>> {
+        let report = self.core().controller();
+        report.map(|report| ControllerReport::new(py, &report, self.core().now_ns())).transpose()
+    }
+
+    /// In how many seconds an answer is good; None: every success is.
+    #[getter]
+    fn objective(&self) -> Option<f64> {
+        self.core().objective().map(|objective| objective.as_secs_f64())
+    }
+
+    /// What the signals say, and what comes of it; None without signals. If it is time for a look, this looks, as
+    /// a request would.
+    #[getter]
+    fn pressure(&self, py: Python<'_>) -> PyResult<Option<Pressure>> {
+        let pressure = self.core().pressure();
+        self.door.get().besides(py)?;
+        Ok(pressure.map(Pressure::from))
+    }
+
+    /// Pushes a value from 0 to 1 into the signal of this name. It is good for ``good_for`` seconds; then the
+    /// signal is unknown until the next one. Who asks for a permit next has it looked at.
+    ///
+    /// Raises:
+    ///     ConfigError: The gate has no such signal, or that is measured; or a value breaks its rule.
+    ///     TypeError: A value has the wrong type.
+    #[pyo3(
+        signature = (name, value, *, good_for=None),
+        text_signature = "($self, name, value, *, good_for=5.0)"
+    )]
+    fn signal(
+        &self,
+        name: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        good_for: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        const GOOD_FOR: Duration = Duration::from_secs(5);
+        let label = arguments::name(name)?;
+        let value = arguments::number("value", value)?;
+        let good_for = good_for.map_or(Ok(GOOD_FOR), |given| arguments::seconds("good_for", given))?;
+        let pushed = self.core().signal(&label, value, good_for);
+        pushed.map_err(|error| config_error(name.py(), &error))
+    }
+
     #[classattr]
     fn __enter__() -> Prebound {
         Prebound::ENTER
@@ -190,8 +271,10 @@ impl Gate {
         Prebound::EXIT
     }
 
-    fn __aenter__(&self, py: Python<'_>) -> Py<Ready> {
-        self.entering.clone_ref(py)
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<Ready>> {
+        let door = self.door.bind(py);
+        let block = if door.get().is_exact() { Block::looked_up(door) } else { None };
+        block.map_or_else(|| Ok(self.entering.clone_ref(py)), |block| Ready::timed(&block))
     }
 
     #[classattr]
@@ -246,7 +329,7 @@ impl Gate {
     }
 
     /// Sets the limit. Once this has returned nothing is admitted above it; permits that are out stay
-    /// valid. ``cause`` is kept in ``limit_history``.
+    /// valid. ``cause`` is kept in ``limit_history``. A controller forgets what it knew and starts anew from there.
     #[pyo3(signature = (n, *, cause=None))]
     fn set_limit(&self, n: &Bound<'_, PyAny>, cause: Option<&str>) -> PyResult<()> {
         let limit = arguments::limit(n)?;
@@ -369,7 +452,8 @@ impl Gate {
     ///
     /// Args:
     ///     hook: Called with an Event.
-    ///     events: The kinds of events, or one; None for all but "released", which costs every permit.
+    ///     events: The kinds of events, or one; None for all but "released", which costs every permit. What a
+    ///         controller or a signal did is told by the call that noticed it.
     ///
     /// Raises:
     ///     ConfigError: There is no such kind of event, or none was named.

@@ -22,6 +22,7 @@ use crate::door::Door;
 use crate::gate::{Gate, warn_unpublished};
 use crate::names::{self, config_error_text, imported};
 use crate::outcome::Outcomes;
+use crate::signal::Signals;
 
 /// The gates that a file has, by name, and its classifier: a mapping. Made by `tidegate.load`.
 ///
@@ -328,7 +329,7 @@ impl Gates {
             return Ok(Some(known));
         }
         let outcomes = Outcomes::new(self.outcomes.bind(py).get_item(name)?.as_ref())?;
-        let gate = Bound::new(py, Gate::from_core(py, core, outcomes)?)?;
+        let gate = Bound::new(py, Gate::from_core(py, core, outcomes, Signals::default())?)?;
         let kept = self.objects.bind(py).call_method1("setdefault", (name, gate))?;
         Ok(Some(kept.cast_into()?))
     }

@@ -155,6 +155,7 @@ pub(crate) struct Subscription {
 impl Subscription {
     pub(crate) fn new(door: &Bound<'_, Door>, callable: &Bound<'_, PyAny>, kinds: Kinds) -> PyResult<Self> {
         let hook = Bound::new(door.py(), Hook { callable: callable.clone().unbind(), kinds })?;
+        door.get().forget_news();
         door.get().hooks.add(&hook)?;
         Ok(Self { door: door.clone().unbind(), hook: hook.unbind() })
     }

@@ -6,12 +6,14 @@
 
 mod admission;
 mod arguments;
+mod block;
 mod capacity;
 mod capacity_test;
 mod change;
 mod classifier;
 mod clock;
 mod context;
+mod control;
 mod door;
 mod event;
 mod gate;
@@ -25,10 +27,13 @@ mod permit;
 mod prebound;
 mod published;
 mod ready;
+mod reports;
 mod shed;
+mod signal;
 mod simulate;
 mod stats;
 mod throttle;
+mod told;
 
 /// The native module behind `tidegate`. Use `tidegate`.
 #[pyo3::pymodule]
@@ -63,6 +68,10 @@ mod _native {
     use super::permit::Permit;
     #[pymodule_export]
     use super::published::{GateSum, sums_here, sums_in};
+    #[pymodule_export]
+    use super::reports::{ControllerReport, Pressure, SignalReport, Transition, Window};
+    #[pymodule_export]
+    use super::signal::Signal;
     #[pymodule_export]
     use super::simulate::{oracle_degrading, oracle_erlang_b, oracle_thresholds, simulate};
     #[pymodule_export]

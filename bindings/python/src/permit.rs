@@ -30,11 +30,14 @@ impl Permit {
         let door = self.door.get();
         let first = self.released.set(py) && !door.core.is_inert(&self.ticket);
         if first {
-            if door.hooks.want(Kind::Released) {
-                self.put_and_tell(py, outcome)?;
+            let told = if door.hooks.want(Kind::Released) {
+                self.put_and_tell(py, outcome)
             } else {
                 door.core.put(self.ticket, outcome);
-            }
+                Ok(())
+            };
+            let told_more = if door.has_news() { door.tell_news(py) } else { Ok(()) };
+            told.and(told_more)?;
         }
         Ok(first)
     }
@@ -74,8 +77,10 @@ impl Permit {
         door.core.put_collected(self.ticket);
         Python::try_attach(|py| {
             let fields = || Fields::released(&self.ticket, Outcome::Ignore, held);
-            if let Err(error) = door.tell(py, Kind::Released, fields) {
-                error.write_unraisable(py, None);
+            for told in [door.tell(py, Kind::Released, fields), door.tell_news(py)] {
+                if let Err(error) = told {
+                    error.write_unraisable(py, None);
+                }
             }
             warn_collected(py, door.core.name());
             if let Some(error) = on_its_way {

@@ -41,6 +41,18 @@ impl GateSum {
         self.core.in_flight
     }
 
+    /// The highest pressure level of the gates that are open; None where none has signals.
+    #[getter]
+    fn pressure(&self) -> Option<f64> {
+        self.core.pressure
+    }
+
+    /// How many of these are overloaded; None where none has signals.
+    #[getter]
+    fn overloaded(&self) -> Option<u64> {
+        self.core.overloaded
+    }
+
     /// Priority, outcome, reason and count of all attempts, each of which is in one of them.
     #[getter]
     fn requests(&self) -> Vec<(&'static str, &'static str, &'static str, u64)> {

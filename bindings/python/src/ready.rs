@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::admission::Admission;
+use crate::block::Block;
 use crate::door::Door;
 use crate::names::once;
 use crate::permit::Permit;
@@ -18,6 +19,7 @@ pub(crate) struct Ready(When);
 enum When {
     Done,
     Enter(Py<Door>),
+    Timed(Py<Block>),
     Block(Py<Admission>),
     Admit(Py<Admission>),
 }
@@ -33,6 +35,11 @@ impl Ready {
     /// Enters the door each time it is awaited. It has no state either, so a gate needs but one.
     pub(crate) fn enter(door: &Bound<'_, Door>) -> PyResult<Py<Self>> {
         Py::new(door.py(), Self(When::Enter(door.clone().unbind())))
+    }
+
+    /// Enters by a block that keeps its ticket.
+    pub(crate) fn timed(block: &Bound<'_, Block>) -> PyResult<Py<Self>> {
+        Py::new(block.py(), Self(When::Timed(block.clone().unbind())))
     }
 
     /// Enters the admission's block.
@@ -66,6 +73,7 @@ impl Ready {
         match &self.0 {
             When::Done => Ok(None),
             When::Enter(door) => Door::enter(door.bind(py)).map(|()| None),
+            When::Timed(block) => Block::enter(block.bind(py)).map(|()| None),
             When::Block(admission) => returned(admission.get().enter(py)),
             When::Admit(admission) => returned(admission.get().admit(py)),
         }
@@ -75,6 +83,7 @@ impl Ready {
         match &self.0 {
             When::Done => Ok(()),
             When::Enter(door) => visit.call(door),
+            When::Timed(block) => visit.call(block),
             When::Block(admission) | When::Admit(admission) => visit.call(admission),
         }
     }

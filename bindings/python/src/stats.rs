@@ -115,6 +115,19 @@ impl Stats {
         self.core.occupancy_us.map(|us| us as f64 / 1e6)
     }
 
+    /// The pressure level, from 0 to 1, as of the last look at the signals; 0 where nobody has looked for five
+    /// seconds, None without signals.
+    #[getter]
+    fn pressure(&self) -> Option<f64> {
+        self.core.pressure
+    }
+
+    /// Whether any signal was overloaded then.
+    #[getter]
+    fn overloaded(&self) -> bool {
+        self.core.overloaded
+    }
+
     /// For how long permits of a priority were held, in seconds: the value that a share ``q`` of them
     /// did not exceed, within 1.6 %. None without timing, or where nothing was counted.
     fn latency(&self, q: f64, priority: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {

@@ -65,8 +65,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--limit",
         type=_limit,
-        metavar="N",
-        help="of semaphore and gate (from Little's law)",
+        metavar="N|auto",
+        help="of semaphore and gate (from Little's law); auto: play a gate that finds its own, too",
     )
     add_argument("--seed", type=int, default=1, metavar="N", help="of arrivals and users (1)")
     add_argument("--json", metavar="FILE", help="write the figures there too; - for standard output")
@@ -126,7 +126,8 @@ def _options(args: argparse.Namespace) -> Options:
         seconds=args.seconds,
         timeout=args.timeout,
         seed=args.seed,
-        limit=args.limit,
+        limit=None if args.limit == "auto" else args.limit,
+        auto=args.limit == "auto",
         trace=read_trace(args.trace) if args.arrivals == "trace" else None,
         arrivals=args.arrivals if args.trace is None else "file",
         database=args.database,
@@ -171,8 +172,8 @@ def _refuse_what_is_not_built(args: argparse.Namespace, parser: argparse.Argumen
         parser.error("--backend is empty")
     if args.backend is not None and args.database != "postgres":
         parser.error("--backend goes with --database postgres")
-    if args.limit == "auto":
-        parser.error("--limit auto is not built yet: give a number, or leave it out")
+    if args.limit == "auto" and args.backend is not None:
+        parser.error("--limit auto goes with the demo's own backend")
     refuse_one_file(args, parser)
     if args.trace is not None and args.arrivals != "trace":
         parser.error("--trace goes with --arrivals trace")

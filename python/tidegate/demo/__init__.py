@@ -7,6 +7,7 @@ How the pieces stand to each other, from the bottom up:
 - `chatbot` is the application: one request is one history read and one context search;
 - `doors` holds the arms: nothing, a semaphore, a Tidegate gate;
 - `backend` (a process of its own) serves requests through a door to a pool of worker threads;
+- `auto` plays the door that finds its limit, of which `history` tells;
 - `foreign` speaks to a backend in another language in its place;
 - `meter` (another) measures what the database can do when nobody queues;
 - `arrivals` says when users come, `users` plays them and keeps their stopwatches;

@@ -1,8 +1,9 @@
 """The chatbot backend, as a process: `python -m tidegate.demo.backend`.
 
 It speaks lines. The first one read is its job, the first one written is `ready`. After that a request is
-`NUMBER CONVERSATION ESSENTIAL` (1 or 0) and its answer `NUMBER ok` or `NUMBER shed`, in any order. End of
-input ends the process at once, whatever it is doing.
+`NUMBER CONVERSATION ESSENTIAL` (1 or 0) and its answer `NUMBER ok` or `NUMBER shed`, in any order. Where the
+limit finds itself, `history` is answered by `history` and what it was. End of input ends the process at once,
+whatever it is doing.
 
 An event loop reads the requests and asks the door; only what was let in reaches the pool. (If the door were
 inside a worker thread, a full backend could not say no before a thread is free to say it.)
@@ -24,7 +25,8 @@ from typing import NoReturn
 
 from tidegate.demo.chatbot import Chatbot
 from tidegate.demo.database import open_database
-from tidegate.demo.doors import ARMS, Leave
+from tidegate.demo.doors import ARMS, AUTO, Leave, auto, through
+from tidegate.demo.history import ASK, answer
 from tidegate.demo.job import ServeJob, make_way
 
 _STDOUT = 1
@@ -68,7 +70,8 @@ async def serve() -> None:
     if not order:  # interrupted before there was anything to do
         return
     job = ServeJob.parse(order)
-    door = ARMS[job.arm](job.limit)
+    gate = auto(job.timeout) if job.arm == AUTO else None
+    door = ARMS[job.arm](job.limit) if gate is None else through(gate)
     workers = Workers(job)
     warming = loop.run_in_executor(None, workers.warm_up)
     first = asyncio.ensure_future(requests.readline())
@@ -81,13 +84,16 @@ async def serve() -> None:
     _write(b"ready")
     line = await first
     while line:
-        number, conversation, essential = line.split()
-        leave = door(essential == b"1")
-        if leave is None:
-            _write(number + b" shed")
+        if gate is not None and line.rstrip() == ASK:
+            _write(answer(gate))
         else:
-            work = loop.run_in_executor(workers.threads, workers.answer, int(conversation), leave)
-            work.add_done_callback(partial(_reply, number))
+            number, conversation, essential = line.split()
+            leave = door(essential == b"1")
+            if leave is None:
+                _write(number + b" shed")
+            else:
+                work = loop.run_in_executor(workers.threads, workers.answer, int(conversation), leave)
+                work.add_done_callback(partial(_reply, number))
         line = await requests.readline()
 
 

@@ -33,7 +33,11 @@ def semaphore(limit: int) -> Door:
 
 def tidegate(limit: int) -> Door:
     """The gate: at most `limit` inside, the last quarter kept for essential requests."""
-    gate = Gate("db", limit)
+    return through(Gate("db", limit))
+
+
+def through(gate: Gate) -> Door:
+    """The way through a gate, for essential requests and for others."""
 
     def enter(essential: bool) -> Leave | None:
         permit = gate.try_admit(priority="critical" if essential else "sheddable")
@@ -49,6 +53,15 @@ ARMS: Mapping[str, Callable[[int], Door]] = {
     "tidegate": tidegate,
 }
 """`stock` differs from `ungated` behind the door: its connection pool is as small as pools are by default."""
+
+AUTO = "auto"
+"""The gate that is told nothing but how long users wait. Beside the others: it is played in its own way."""
+
+
+def auto(timeout: float) -> Gate:
+    """A gate that finds its limit."""
+    return Gate("db", controller="goodput", objective=timeout)
+
 
 UNLIMITED = frozenset({"ungated", "stock"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
-from tidegate.demo.report import Report, Row
+from tidegate.demo.report import Auto, Report, Row
 from tidegate.demo.verdict import Verdict, as_json
 from tidegate.report.chart import INKS, Chart, Line, Mark
 from tidegate.report.origin import Origin
@@ -15,6 +15,8 @@ from tidegate.report.words import number, percent
 
 # These look the same in every chart of every run; other arms take what is left, in order.
 _INKS = ("tidegate", "semaphore", "ungated", "auto")
+
+_MOMENT = 0.001
 
 
 def as_page(report: Report, verdict: Verdict, origin: Origin) -> Page:
@@ -26,7 +28,7 @@ def as_page(report: Report, verdict: Verdict, origin: Origin) -> Page:
         lead=f"A chatbot's requests to {_database(report)}, at {_spoken(_loads(report))} times the "
         f"{number(report.best_per_s)} a second that it can answer. Users wait {report.timeout:g} s, and who "
         "waits in vain tries again, twice at most.",
-        sections=[_overload(report), _capacity(report)],
+        sections=[_overload(report), *([_found(report)] if report.auto else []), _capacity(report)],
         parameters=list(_parameters(report)),
         origin=origin,
         figures=as_json(report, verdict),
@@ -180,6 +182,59 @@ def _hundredfold(share: float | None) -> float | None:
 
 def _milliseconds(value: float | None) -> str:
     return number(value) if value is None else f"{number(value)} ms"
+
+
+# --- the limit that finds itself ---------------------------------------------------------------------
+
+
+def _found(report: Report) -> Section:
+    return Section(
+        title="A limit that finds itself",
+        lead="The arm auto is the gate with no limit given: it is told that users wait "
+        f"{report.timeout:g} s, and nothing of the database. At each load it was watched as it looked, then "
+        f"played in turns with the gate whose limit of {report.limit} follows from what was measured.",
+        charts=[_path(auto, report) for auto in report.auto if auto.moves],
+        tables=[
+            Table(
+                caption="Without a limit, against the given one",
+                headings=(
+                    *("load", "0.95 of the good answers after", "limit in the end", "moves"),
+                    *("pairs of windows", "goodput, median of the pairs", "essential good", "share"),
+                ),
+                groups=[Group([tuple(_found_cells(auto)) for auto in report.auto])],
+                note="Moves of the limit's centre: up, down, or down at once where most answers are late. "
+                "The tenth up and down by which it experiments is not among them.",
+            )
+        ],
+    )
+
+
+def _path(auto: Auto, report: Report) -> Chart:
+    """A limit stays until it moves: a point just before each move keeps the line from sloping there."""
+    points: dict[float, float] = {}
+    for before, move in zip((None, *auto.moves), auto.moves, strict=False):
+        if before is not None:
+            points[max(before.at, move.at - _MOMENT)] = before.limit
+        points[move.at] = move.limit
+    return Chart(
+        title=f"The limit at {auto.load:g}x load",
+        x_label="seconds",
+        x=list(points),
+        x_unit=" s",
+        lines=[Line("auto", list(points.values()), _INKS.index("auto"))],
+        marks=[Mark(report.limit, "given to the others")],
+    )
+
+
+def _found_cells(auto: Auto) -> Iterator[str]:
+    yield f"{auto.load:g}x"
+    yield f"not in {auto.searched:g} s" if auto.time_to_95 is None else f"{auto.time_to_95:.1f} s"
+    yield str(auto.limit)
+    yield str(len(auto.moves))
+    yield str(auto.pairs)
+    yield f"{auto.goodput_ratio:.2f}"
+    yield f"{auto.essential.good} of {auto.essential.offered}"
+    yield percent(_hundredfold(auto.essential.success))
 
 
 # --- what the database can do ------------------------------------------------------------------------

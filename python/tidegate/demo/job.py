@@ -35,11 +35,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ServeJob(Job):
-    """Serve requests with `workers` threads behind the door of `arm`, set to `limit`."""
+    """Serve requests with `workers` threads behind the door of `arm`.
+
+    The door that finds its limit is told how long users wait, in seconds; the others are set to `limit`.
+    """
 
     arm: str
     workers: int
     limit: int
+    timeout: float = 1.0
 
 
 def make_way(process: int = 0) -> None:

@@ -62,6 +62,37 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """A change of a limit that finds itself, but for those of experiments."""
+
+    at: float
+    """In seconds, since its first user came."""
+    limit: int
+    """From then on."""
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """The arm without a given limit at one load."""
+
+    load: float
+    pairs: int
+    goodput_ratio: float
+    """Its good answers against those of the given limit, in turns: the median of the pairs."""
+    essential: Essential
+    """Of all its windows but the first, in which it looks for the limit."""
+    searched: float
+    """How long that one was."""
+    time_to_95: float | None
+    """After so many seconds of it good answers came as often as 0.95 of the given limit's; None: never."""
+    limit: int
+    """In the end."""
+    moves: Sequence[Move]
+    """The last of them, at most 64."""
+
+
+@dataclass(frozen=True, slots=True)
 class Active:
     """How many of the database's backends were at work at once, over many looks."""
 
@@ -95,6 +126,8 @@ class Report:
     rows: Sequence[Row]
     active_backends: Active | None = None
     """Ungated, at the highest load. None where the database does not say."""
+    auto: Sequence[Auto] = ()
+    """At each load that asks for more than the database can do; empty unless the arm was asked for."""
 
     def row(self, load: float, arm: str) -> Row:
         """The figures of one arm at one load."""
@@ -116,6 +149,16 @@ def good_per_s(attempts: Sequence[Attempt], window: float) -> float:
     """
     ends = [attempt.ended for attempt in attempts if attempt.outcome is Outcome.GOOD]
     return len(ends) / max(window, *ends) if ends else 0.0
+
+
+def time_to(attempts: Sequence[Attempt], per_s: float, span: float) -> float | None:
+    """When good answers had first come `per_s` a second for `span` seconds, or as many in less."""
+    enough = max(1, math.ceil(per_s * span))
+    ends = sorted(attempt.ended for attempt in attempts if attempt.outcome is Outcome.GOOD)
+    for first, last in zip(ends, ends[enough - 1 :], strict=False):
+        if last - first <= span:
+            return last
+    return None
 
 
 def summarise(load: float, arm: str, attempts: Sequence[Attempt], window: float, best: float) -> Row:

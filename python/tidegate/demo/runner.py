@@ -12,15 +12,15 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tidegate.demo import arrivals, capacity
+from tidegate.demo import arrivals, auto, capacity
 from tidegate.demo.arrivals import Arrival
 from tidegate.demo.chatbot import calibrate
 from tidegate.demo.child import Child, child
 from tidegate.demo.database import Address, open_database
-from tidegate.demo.doors import ARMS_OF, UNLIMITED
+from tidegate.demo.doors import ARMS_OF, AUTO, UNLIMITED
 from tidegate.demo.home import home
 from tidegate.demo.job import Job, ServeJob
-from tidegate.demo.report import Active, Reference, Report, Row, good_per_s, percentile, summarise
+from tidegate.demo.report import Active, Auto, Reference, Report, Row, good_per_s, percentile, summarise
 from tidegate.demo.users import Attempt, Backend, play
 
 # A machine's speed drifts within seconds: many short measurements taken in turns say more than few long ones.
@@ -47,6 +47,8 @@ class Options:
     """An existing PostgreSQL. None: one of our own."""
     backend: Sequence[str] | None = None
     """The command of a backend in another language. None: our own, in Python."""
+    auto: bool = False
+    """Whether to play the arm that finds its limit, too."""
 
 
 class Progress(Protocol):
@@ -65,12 +67,18 @@ def run(options: Options, progress: Progress) -> Report:
     """Run the demo. However it ends, no process and no file is left."""
     levels = capacity.REMOTE_LEVELS if options.dsn else capacity.levels(os.cpu_count() or 1)
     cells = len(options.loads) * len(ARMS_OF[options.database])
-    progress.begin(1 + _ROUNDS * len(levels) + cells + 2 * _PAIRS)
+    found = sum(auto.STEPS if _is_found(load) else 1 for load in options.loads) if options.auto else 0
+    progress.begin(1 + _ROUNDS * len(levels) + cells + found + 2 * _PAIRS)
     progress.step("writing the database")
     with home(options.database, options.dsn) as address:
         job = prepare(address)
         with _without_collections():
             return asyncio.run(_Conductor(options, progress, job).conduct(levels))
+
+
+def _is_found(load: float) -> bool:
+    """Whether a limit can be found at this load."""
+    return load >= auto.LEAST_LOAD
 
 
 @contextmanager
@@ -114,6 +122,7 @@ class _Conductor:
         self._job = job
         self._database = open_database(job.database)
         self._active: Sequence[int] = ()
+        self._found: list[Auto] = []
         self._lags_ms: dict[str, list[float]] = defaultdict(list)
 
     async def conduct(self, levels: Sequence[int]) -> Report:
@@ -121,7 +130,11 @@ class _Conductor:
         async with child("meter", self._job) as meter:
             found = await self._measure(meter, levels)
             arms = ARMS_OF[options.database]
-            rows = [await self._cell(load, arm, found) for load in options.loads for arm in arms]
+            rows: list[Row] = []
+            for load in options.loads:
+                rows += [await self._cell(load, arm, found) for arm in arms]
+                if options.auto:
+                    rows.append(await self._auto(load, found))
             reference = await self._against_reference(meter, max(options.loads), found)
         return Report(
             database=self._job.database.kind,
@@ -139,6 +152,7 @@ class _Conductor:
             reference=reference,
             rows=rows,
             active_backends=Active.among(self._active),
+            auto=self._found,
         )
 
     async def _measure(self, meter: Child, levels: Sequence[int]) -> _Capacity:
@@ -171,6 +185,26 @@ class _Conductor:
         attempts = await self._play(arm, users, window, found, watched=watched)
         return summarise(load, arm, attempts, window, found.best_per_s)
 
+    async def _auto(self, load: float, found: _Capacity) -> Row:
+        """The arm that finds its limit, at one load."""
+        if not _is_found(load):
+            return await self._cell(load, AUTO, found)
+        stage = auto.Stage(
+            seconds=self._options.seconds,
+            timeout=self._options.timeout,
+            best_per_s=found.best_per_s,
+            users=lambda window, occasion: self._users(load, window, occasion, found),
+            backend=lambda arm: child("backend", self._job_of(arm, found)),
+            step=self._progress.step,
+            played=self._note_lags,
+        )
+        try:
+            row, limit = await auto.find(load, stage)
+        finally:
+            self._database.clear()
+        self._found.append(limit)
+        return row
+
     async def _against_reference(self, meter: Child, load: float, found: _Capacity) -> Reference:
         """Tidegate's windows and the bare database's, in turns, every second pair the other way round."""
         window = self._options.seconds / 2
@@ -196,18 +230,23 @@ class _Conductor:
     async def _play(
         self, arm: str, users: Sequence[Arrival], window: float, found: _Capacity, *, watched: bool = False
     ) -> list[Attempt]:
-        workers = capacity.STOCK_WORKERS if arm in UNLIMITED else found.workers
-        job = ServeJob(self._job.database, self._job.depth, arm, workers, found.limit)
         try:
             async with (
-                self._backend(job) as backend,
+                self._backend(self._job_of(arm, found)) as backend,
                 self._database.watch() if watched else nullcontext(self._active) as self._active,
             ):
                 attempts = await play(backend, users, window, self._options.timeout)
         finally:
             self._database.clear()
-        self._lags_ms[arm].extend(attempt.lag * 1000 for attempt in attempts)
+        self._note_lags(arm, attempts)
         return attempts
+
+    def _note_lags(self, arm: str, attempts: Sequence[Attempt]) -> None:
+        self._lags_ms[arm].extend(attempt.lag * 1000 for attempt in attempts)
+
+    def _job_of(self, arm: str, found: _Capacity) -> ServeJob:
+        workers = capacity.STOCK_WORKERS if arm in UNLIMITED else found.workers
+        return ServeJob(self._job.database, self._job.depth, arm, workers, found.limit, self._options.timeout)
 
     def _backend(self, job: ServeJob) -> AbstractAsyncContextManager[Backend]:
         if self._options.backend is None:

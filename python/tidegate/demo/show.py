@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tidegate.demo.report import Report, Row
+from tidegate.demo.report import Auto, Report, Row
 from tidegate.demo.verdict import Verdict
 
 
@@ -112,7 +112,19 @@ def _notes(report: Report) -> str:
             f"work at once (median; {report.active_backends.max} at most). Stock is ungated too, with a pool "
             "of 5 connections and 10 more when these are not enough."
         )
+    for auto in report.auto:
+        notes += (
+            f" Auto, with no limit given, at {auto.load:g}x {_found(auto)}; in turns with the given limit it "
+            f"gave {auto.goodput_ratio:.2f} of its good answers, the median of {auto.pairs} pairs."
+        )
     return notes
+
+
+def _found(auto: Auto) -> str:
+    limit = f"limit {auto.limit} in the end"
+    if auto.time_to_95 is None:
+        return f"did not come to 0.95 of the good answers within {auto.searched:g} s ({limit})"
+    return f"came to 0.95 of the good answers after {auto.time_to_95:.1f} s ({limit})"
 
 
 def _percent(share: float | None) -> str:

@@ -7,7 +7,7 @@ delay is in the user's latency, and apart from it in `lag`, by which a run is ju
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
@@ -68,7 +68,11 @@ def retry_at(
 
 
 async def play(
-    backend: Backend, arrivals: Sequence[Arrival], window: float, patience: float
+    backend: Backend,
+    arrivals: Sequence[Arrival],
+    window: float,
+    patience: float,
+    numbers: Iterator[int] | None = None,
 ) -> list[Attempt]:
     """Send all users of one window; returns when the last has an answer or has given up.
 
@@ -77,8 +81,9 @@ async def play(
         arrivals: The users, in the order of their coming.
         window: How long users come, in seconds.
         patience: How long each waits for an answer, in seconds.
+        numbers: What to call the attempts, where the backend has been asked before and may still answer.
     """
-    crowd = _Crowd(backend, window, patience)
+    crowd = _Crowd(backend, window, patience, count() if numbers is None else numbers)
     listener = asyncio.create_task(crowd.listen())
     try:
         await crowd.send_all(arrivals)
@@ -86,18 +91,19 @@ async def play(
             listener.result()
     finally:
         listener.cancel()
+        await asyncio.wait([listener])  # until it is gone: the next may listen then
     return crowd.attempts
 
 
 class _Crowd:
-    def __init__(self, backend: Backend, window: float, patience: float) -> None:
+    def __init__(self, backend: Backend, window: float, patience: float, numbers: Iterator[int]) -> None:
         self.attempts: list[Attempt] = []
         self._backend = backend
         self._window = window
         self._patience = patience
         self._loop = asyncio.get_running_loop()
         self._start = self._loop.time() + _RUN_UP
-        self._numbers = count()
+        self._numbers = numbers
         self._waiting: dict[int, asyncio.Future[Outcome]] = {}
 
     async def listen(self) -> None:

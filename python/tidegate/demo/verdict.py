@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from tidegate.demo.report import Active, Report, Row
+from tidegate.demo.report import Active, Auto, Report, Row
 
 # A generator that starts its requests later than this did not offer the load that it claims.
 LARGEST_LAG_MS = 20.0
@@ -17,6 +17,9 @@ _LIGHT = 0.5
 # Of the reference. A PostgreSQL is many processes, and behind the gate these share the processors with its
 # refusals and with the load generator, which the reference windows do without.
 _GOODPUT = {"sqlite": 0.85, "postgres": 0.80}
+
+# Of the limit that is given, in turns.
+_AUTO_GOODPUT = 0.95
 
 # Fewer at work at once would not show what contention in the database does.
 _CONTENTION = 20
@@ -83,6 +86,9 @@ def _claims(report: Report) -> Iterator[Claim]:
     loads = [row.load for row in report.rows]
     if max(loads) >= _OVERLOAD:
         yield from _overload_claims(report, max(loads))
+    for auto in report.auto:
+        yield _finds_the_limit(auto)
+        yield _essential_meanwhile(auto)
     if min(loads) <= _LIGHT:
         yield _harmless(report.row(min(loads), "tidegate"))
 
@@ -148,6 +154,24 @@ def _essential(tidegate: Row, semaphore: Row) -> Claim:
         ours is not None and ours >= 0.99 and plain is not None and plain <= 0.60,
         f"{_percent(ours)} of the essential requests were answered, with a plain semaphore {_percent(plain)}",
         "99 % or more, and far less with the semaphore",
+    )
+
+
+def _finds_the_limit(auto: Auto) -> Claim:
+    return Claim(
+        auto.goodput_ratio >= _AUTO_GOODPUT,
+        f"at {auto.load:g}x load a limit that found itself ({auto.limit} in the end) gave "
+        f"{auto.goodput_ratio:.2f} of the given one's good answers, in turns",
+        f"{_AUTO_GOODPUT} or more",
+    )
+
+
+def _essential_meanwhile(auto: Auto) -> Claim:
+    success = auto.essential.success
+    return Claim(
+        success is not None and success >= 0.99,
+        f"{_percent(success)} of the essential requests were answered there",
+        "99 % or more",
     )
 
 

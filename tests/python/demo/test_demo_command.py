@@ -27,7 +27,7 @@ from tidegate.cli import main
         ["demo", "--limit", "0"],
         ["demo", "--limit", "1.5"],
         ["demo", "--json", "/nowhere/file"],
-        ["demo", "--limit", "auto"],
+        ["demo", "--limit", "auto", "--backend", "there"],
         ["demo", "--database", "none"],
         ["demo", "--database", "sqlite", "--dsn", "postgresql://somewhere"],
         ["demo", "--html", "/nowhere/file"],
@@ -89,6 +89,29 @@ def test_a_short_run(tmp_path: Path) -> None:
     assert ungated["shed"] == 0
     # The same users came to both; only retries could differ, and who is shed does not retry.
     assert semaphore["shed"] > 0 and tidegate["shed"] > 0
+    assert not processes(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_short_run_that_finds_its_limit(tmp_path: Path) -> None:
+    arguments = ("--limit", "auto", "--loads", "0.5,2", "--seconds", "0.4", "--timeout", "0.3")
+    running = start(tmp_path, *arguments, "--json", "-")
+    out, err = running.communicate(timeout=120)
+    found = json.loads(out)
+    assert running.returncode == (0 if found["verdict"].startswith(("Holds", "Nothing")) else 1), err
+    arms = ["ungated", "semaphore", "tidegate", "auto"]
+    assert [(row["load"], row["arm"]) for row in found["loads"]] == [
+        (x, arm) for x in (0.5, 2.0) for arm in arms
+    ]
+    for row in found["loads"]:
+        assert row["good"] + row["late"] + row["shed"] == row["offered"] > 0
+    (auto,) = found["auto"]  # at half load there is nothing to find
+    assert (auto["load"], auto["pairs"], auto["searched"]) == (2.0, 5, 2.0)
+    assert auto["goodput_ratio"] >= 0
+    assert auto["time_to_95"] is None or auto["time_to_95"] > 0
+    assert auto["essential"]["good"] <= auto["essential"]["offered"]
+    assert 1 <= auto["limit"] <= 1_000
+    assert all(move["cause"] in ("raise", "lower", "lost") and move["at"] >= 0 for move in auto["moves"])
     assert not processes(tmp_path)
     assert not list(tmp_path.iterdir())
 

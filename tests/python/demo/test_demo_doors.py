@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tidegate.demo.doors import ARMS, ARMS_OF, UNLIMITED
+from tidegate.demo.doors import ARMS, ARMS_OF, AUTO, UNLIMITED, auto, through
 
 
 def test_the_arms_are_named_as_everywhere() -> None:
@@ -39,3 +39,18 @@ def test_only_the_gate_keeps_room_for_the_essential() -> None:
 
     assert admitted("semaphore") == (8, 0)
     assert admitted("tidegate") == (6, 2)
+
+
+def test_the_gate_that_finds_its_limit_keeps_room_for_the_essential_too() -> None:
+    gate = auto(timeout=1.5)
+    assert AUTO not in ARMS  # it has no limit to be given
+    assert gate.controller is not None
+    assert (gate.controller.kind, gate.controller.objective) == ("goodput", 1.5)
+    door = through(gate)
+    sheddable = [leave for leave in (door(False) for _ in range(2 * gate.limit)) if leave is not None]
+    essential = [leave for leave in (door(True) for _ in range(2 * gate.limit)) if leave is not None]
+    assert len(sheddable) == gate.limit * 3 // 4
+    assert len(sheddable) + len(essential) == gate.limit
+    for leave in sheddable + essential:
+        leave()
+    assert gate.in_flight == 0

@@ -8,7 +8,19 @@ import pytest
 from rich.console import Console
 from tidegate.demo import show
 from tidegate.demo.capacity import Level
-from tidegate.demo.report import Active, Essential, Reference, Report, Row, good_per_s, percentile, summarise
+from tidegate.demo.report import (
+    Active,
+    Auto,
+    Essential,
+    Move,
+    Reference,
+    Report,
+    Row,
+    good_per_s,
+    percentile,
+    summarise,
+    time_to,
+)
 from tidegate.demo.users import Attempt, Outcome
 from tidegate.demo.verdict import Verdict, as_json, judge
 
@@ -63,6 +75,19 @@ def test_a_cell_is_summed_up() -> None:
 def test_a_cell_without_users_has_no_shares() -> None:
     row = summarise(0.5, "ungated", [], window=1.0, best=100.0)
     assert (row.error_rate, row.p99_ms, row.essential.success, row.goodput_ratio) == (None, None, None, 0.0)
+
+
+def test_when_a_rate_was_reached_first() -> None:
+    answers = [attempt(Outcome.GOOD, 0.1, ended=ended) for ended in (0.5, 1.5, 2.5, 2.75, 3.0, 3.25, 4.5)]
+    others = [attempt(Outcome.LATE, 1.0, ended=0.1), attempt(Outcome.SHED, 0.1, ended=0.2)]
+    attempts = [*reversed(answers), *others]
+    assert time_to(attempts, per_s=4, span=1.0) == 3.25
+    assert time_to(attempts, per_s=3, span=1.0) == 3.0
+    assert time_to(attempts, per_s=2, span=1.0) == 1.5, "the answers at its ends count"
+    assert time_to(attempts, per_s=1, span=2.0) == 1.5
+    assert time_to(attempts, per_s=4.1, span=1.0) is None
+    assert time_to(attempts, per_s=0, span=1.0) == 0.5, "of nothing, the first"
+    assert time_to([], per_s=0, span=1.0) is None
 
 
 GOOD_ROW = Row(4.0, "", 2000, 600, 0, 1400, 0.0, 0.97, 0.7, 4.0, 260.0, 290.0, Essential(200, 200))
@@ -148,6 +173,77 @@ def test_a_run_on_postgres_has_its_own_bar_and_shows_contention() -> None:
     assert "19 of the database's backends" in idle.sentence and "(needed: 20 or more)" in idle.sentence
 
 
+AUTO = Auto(
+    load=4.0,
+    pairs=5,
+    goodput_ratio=0.95,
+    essential=Essential(400, 396),
+    searched=30.0,
+    time_to_95=4.25,
+    limit=27,
+    moves=[Move(3.5, 24, "lower"), Move(9.25, 27, "raise")],
+)
+
+
+def test_a_limit_that_finds_itself_is_held_to_the_given_one() -> None:
+    verdict = judge(replace(report(), auto=[AUTO]))
+    assert verdict.holds
+    assert (
+        "; at 4x load a limit that found itself (27 in the end) gave 0.95 of the given one's good answers, "
+        "in turns; 99.0 % of the essential requests were answered there; " in verdict.sentence
+    )
+    for short, found in [
+        (replace(AUTO, goodput_ratio=0.949), "the given one's good answers, in turns (needed: 0.95 or"),
+        (
+            replace(AUTO, essential=Essential(400, 395)),
+            "98.8 % of the essential requests were answered there (",
+        ),
+        (
+            replace(AUTO, essential=Essential(0, 0)),
+            "none of the essential requests were answered there (needed",
+        ),
+    ]:
+        failed = judge(replace(report(), auto=[replace(AUTO, load=2.0), short]))
+        assert not failed.holds
+        assert found in failed.sentence and failed.sentence.count("needed") == 1
+
+
+def test_the_json_says_what_the_limit_came_to() -> None:
+    fields = json.loads(json.dumps(as_json(replace(report(), auto=[AUTO]), Verdict(True, True, "Holds."))))
+    assert fields["auto"] == [
+        {
+            "load": 4.0,
+            "pairs": 5,
+            "goodput_ratio": 0.95,
+            "essential": {"offered": 400, "good": 396},
+            "searched": 30.0,
+            "time_to_95": 4.25,
+            "limit": 27,
+            "moves": [
+                {"at": 3.5, "limit": 24, "cause": "lower"},
+                {"at": 9.25, "limit": 27, "cause": "raise"},
+            ],
+        }
+    ]
+    assert json.loads(json.dumps(as_json(report(), Verdict(True, True, "Holds."))))["auto"] == []
+
+
+@pytest.mark.parametrize(
+    ("auto", "says"),
+    [
+        (AUTO, "at 4x came to 0.95 of the good answers after 4.2 s (limit 27 in the end); in turns"),
+        (replace(AUTO, time_to_95=None), "did not come to 0.95 of the good answers within 30 s (limit 27"),
+    ],
+)
+def test_the_notes_say_how_long_it_took(auto: Auto, says: str) -> None:
+    console = Console(width=80, file=io.StringIO(), record=True)
+    found = replace(report(), auto=[auto])
+    show.show(console, found, judge(found))
+    text = " ".join(console.export_text().split())
+    assert says in text
+    assert "gave 0.95 of its good answers, the median of 5 pairs" in text
+
+
 def test_what_was_seen_at_work_is_summed_up() -> None:
     assert Active.among([0, 30, 40, 20, 30]) == Active(p50=30, max=40)
     assert Active.among([]) is None
@@ -183,7 +279,7 @@ def test_the_json_has_the_names_that_others_rely_on() -> None:
     fields = json.loads(json.dumps(as_json(report(), Verdict(True, True, "Holds."))))
     assert set(fields) >= {
         *("database", "seed", "timeout", "seconds", "arrivals", "limit", "best_per_s", "service_ms", "curve"),
-        *("generator_lag_ms_p99", "valid", "verdict", "reference", "loads"),
+        *("generator_lag_ms_p99", "valid", "verdict", "reference", "loads", "auto"),
     }
     assert fields["verdict"] == "Holds."
     assert fields["curve"][0] == {"workers": 1, "per_s": 54.0}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from gatekit import in_child, output_of, shed, together
-from tidegate import ConfigError, Gate
+from tidegate import ConfigError, Gate, Signal
 from tidegate.logs import log_events
 from tidegate.testing import ManualClock
 
@@ -306,3 +306,82 @@ def test_importing_it_imports_no_other_part() -> None:
         print(*sorted(name for name in sys.modules if name.startswith("tidegate")))
     """
     assert "tidegate.otel" not in output_of(script)
+
+
+# --- what happens by itself --------------------------------------------------------------------------
+
+
+def failing(clock: ManualClock, rounds: int) -> Gate:
+    gate = Gate("db", controller="aimd", max=1_000_000, prior=1_000_000, clock=clock)
+    overload(gate, clock, rounds)
+    return gate
+
+
+def overload(gate: Gate, clock: ManualClock, rounds: int) -> None:
+    """Twenty completions a second, all of them too much: the limit falls each second."""
+    for _ in range(rounds * 20):
+        permit = gate.try_admit()
+        assert permit is not None
+        clock.advance(SECOND // 20)
+        permit.release("overload")
+
+
+def test_moves_of_a_controller_have_at_most_one_line_an_interval(
+    lines: Lines, log: Log, clock: ManualClock
+) -> None:
+    gate = failing(clock, 0)
+    end = log(gate, interval=5)
+    overload(gate, clock, 30)
+    moves = gate.controller.moves
+    assert moves > 20
+    read = lines.read()
+    assert 5 <= len(read) <= 7
+    first = gate.limit_history[0]
+    assert read[0] == (
+        f"INFO gate=db event=limit previous={first.previous} limit={first.limit} cause=lower unlogged=0"
+    )
+    end()
+    read += lines.read()
+    assert sum(int(line.rpartition("unlogged=")[2]) for line in read) + len(read) - 1 == moves
+    assert read[-1].startswith("INFO gate=db event=limit unlogged=")
+
+
+def test_a_limit_that_is_set_always_has_a_line(lines: Lines, log: Log, clock: ManualClock) -> None:
+    gate = failing(clock, 0)
+    log(gate, interval=3_600)
+    overload(gate, clock, 5)
+    gate.set_limit(500_000, cause="raised by hand")
+    gate.set_limit(500_001)
+    assert [line.partition(" limit=")[2] for line in lines.read()[1:]] == [
+        '500000 cause="raised by hand"',
+        "500001",
+    ]
+
+
+def test_moves_do_not_lose_the_sheds_that_were_suppressed(lines: Lines, log: Log, clock: ManualClock) -> None:
+    gate = failing(clock, 0)
+    log(gate, interval=3_600)
+    for _ in range(3):
+        assert gate.try_admit(weight=2_000_000) is None
+    overload(gate, clock, 3)
+    shed_line, move_line = lines.read()
+    assert shed_line.endswith("suppressed=0")
+    assert move_line.startswith("WARNING gate=db event=limit ")
+    assert move_line.endswith("cause=lower unlogged=0 suppressed=2")
+
+
+def test_what_signals_do_has_a_line_each(lines: Lines, log: Log, clock: ManualClock) -> None:
+    at_once: dict[str, Any] = {"enter_for": 0, "leave_for": 0, "dwell": 0, "ramp": 0}
+    gate = Gate("db", 5, signals=[Signal("waits", **at_once)], clock=clock)
+    log(gate)
+    for value in (0.9, 0.1):
+        gate.signal("waits", value)
+        clock.advance(SECOND)
+        gate.try_admit(priority="critical_plus").release()
+        clock.advance(SECOND)
+        gate.try_admit(priority="critical_plus").release()
+    told = "gate=db event=pressure cause={} signal=waits overloaded={} value={} threshold={} held={}"
+    assert lines.read() == [
+        "WARNING " + told.format("entered", "true", "0.9", "0.85", "0"),
+        "INFO " + told.format("left", "false", "0.1", "0.7", "1"),
+    ]

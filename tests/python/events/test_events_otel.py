@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from gatekit import assert_at_rest, output_of
-from tidegate import ConfigError, Gate
+from tidegate import ConfigError, Gate, Signal
 from tidegate.testing import ManualClock
 
 if importlib.util.find_spec("opentelemetry.sdk") is None:
@@ -91,11 +91,13 @@ def test_kinds_units_and_attributes_are_as_documented(collected: Collected) -> N
         "tidegate.requests": "{request}",
         "tidegate.permits.in_use": "{permit}",
         "tidegate.permits.limit": "{permit}",
+        "tidegate.limit.changes": "{change}",
         "tidegate.permit.duration": "s",
     }
     assert metrics["tidegate.requests"].data.is_monotonic
     assert not metrics["tidegate.permits.in_use"].data.is_monotonic
     assert not metrics["tidegate.permits.limit"].data.is_monotonic
+    assert metrics["tidegate.limit.changes"].data.is_monotonic
     assert {frozenset(point.attributes) for point in metrics["tidegate.requests"].data.data_points} == {
         frozenset({"gate", "priority", "outcome"}),
         frozenset({"gate", "priority", "outcome", "reason"}),
@@ -103,6 +105,36 @@ def test_kinds_units_and_attributes_are_as_documented(collected: Collected) -> N
     for metric in metrics.values():
         for point in metric.data.data_points:
             assert all(type(each) is str for each in point.attributes.values())
+
+
+def test_d34_the_limit_and_its_causes_follow_a_controller(collected: Collected) -> None:
+    clock = ManualClock(1)
+    gate = Gate("db", controller="aimd", max=100, prior=100, clock=clock)
+    instrument(gate, collected.provider)
+    gate.set_limit(90, cause="deploy")
+    for _ in range(50):
+        permit = gate.try_admit()
+        clock.advance(100_000_000)
+        permit.release("overload")
+    assert gate.limit < 90
+    moves = gate.controller.moves
+    assert moves == len(gate.limit_history) - 1
+    assert collected.points("tidegate.permits.limit") == {("db",): gate.limit}
+    # Attributes in the order of their names: cause, gate.
+    assert collected.points("tidegate.limit.changes") == {("deploy", "db"): 1, ("lower", "db"): moves}
+
+
+def test_the_pressure_of_gates_that_have_signals(collected: Collected) -> None:
+    clock = ManualClock(1)
+    watched = Gate("db", 5, signals=[Signal("waits", enter_for=0, ramp=0)], clock=clock)
+    for gate in (watched, Gate("other", 5)):
+        instrument(gate, collected.provider)
+    assert collected.points("tidegate.pressure") == {("db",): 0.0}
+    watched.signal("waits", 1.0)
+    clock.advance(1_000_000_000)
+    assert watched.try_admit(priority="sheddable") is None
+    assert collected.points("tidegate.pressure") == {("db",): 1.0}
+    assert collected.points("tidegate.requests")["db", "shed", "sheddable", "pressure"] == 1
 
 
 def test_dry_run_counts_what_it_would_have_shed(collected: Collected) -> None:

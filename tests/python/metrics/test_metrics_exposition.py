@@ -13,7 +13,7 @@ import prometheus_client
 import pytest
 from gatekit import output_of
 from scraping import Scrape, families
-from tidegate import Gate, Shed
+from tidegate import Gate, Shed, Signal
 from tidegate.asgi import GateMiddleware
 from tidegate.prometheus import collector, exposition
 from tidegate.testing import ManualClock
@@ -26,7 +26,7 @@ def scrape(*gates: Gate, openmetrics: bool = False) -> Scrape:
 
 
 def test_the_names_and_labels_are_those_of_the_docs() -> None:
-    gate = Gate("db", limit=5, timing=True)
+    gate = Gate("db", limit=5, timing=True, signals=[Signal("waits")])
     gate.set_limit(6, cause="deploy")
     described = {family.name: (family.type, family.samples) for family in families(exposition(gate))}
     labels = {
@@ -38,6 +38,8 @@ def test_the_names_and_labels_are_those_of_the_docs() -> None:
         "tidegate_released": ("counter", {"gate", "outcome"}),
         "tidegate_in_flight": ("gauge", {"gate"}),
         "tidegate_limit": ("gauge", {"gate"}),
+        "tidegate_pressure": ("gauge", {"gate"}),
+        "tidegate_overloaded": ("gauge", {"gate"}),
         "tidegate_processes": ("gauge", {"gate"}),
         "tidegate_permit_duration_seconds": ("histogram", {"gate", "outcome", "le"}),
         "tidegate_limit_changes": ("counter", {"gate", "cause"}),
@@ -122,6 +124,41 @@ def test_d34_the_limit_follows_set_limit() -> None:
     for limit in (7, 0, 2**31 - 1):
         gate.set_limit(limit)
         assert scrape(gate).value("limit", gate="db") == limit
+
+
+def test_d34_the_limit_and_its_causes_follow_a_controller() -> None:
+    clock = ManualClock(1)
+    gate = Gate("db", controller="aimd", max=100, prior=100, clock=clock)
+    gate.set_limit(90, cause="deploy")
+    for _ in range(50):
+        permit = gate.try_admit()
+        clock.advance(100_000_000)
+        permit.release("overload")
+    read = scrape(gate)
+    assert read.value("limit", gate="db") == gate.limit < 90
+    assert read.value("limit_changes_total", gate="db", cause="lower") == gate.controller.moves > 0
+    assert read.value("limit_changes_total", gate="db", cause="deploy") == 1
+
+
+def test_the_pressure_is_the_highest_and_silence_is_none() -> None:
+    clock = ManualClock(1)
+    one, other, without = (
+        Gate("db", 5, signals=[Signal("waits", enter_for=0, ramp=0)], clock=clock),
+        Gate("db", 5, signals=[Signal("waits", enter_for=0, ramp=0)], clock=clock),
+        Gate("plain", 5),
+    )
+    read = scrape(one, other, without)
+    assert (read.value("pressure", gate="db"), read.value("overloaded", gate="db")) == (0, 0)
+    for gate, value in ((one, 0.94), (other, 0.85)):
+        gate.signal("waits", value)
+        clock.advance(1_000_000_000)
+        assert gate.try_admit(priority="sheddable") is None
+        assert gate.stats().overloaded
+    read = scrape(one, other, without)
+    assert read.value("pressure", gate="db") == one.stats().pressure == pytest.approx(0.8)
+    assert read.value("overloaded", gate="db") == 2
+    assert 'tidegate_pressure{gate="plain"}' not in exposition(without)
+    assert without.stats().pressure is None and not without.stats().overloaded
 
 
 def test_d34_a_hundred_thousand_paths_and_causes_do_not_add_a_series() -> None:

@@ -13,7 +13,7 @@ from reportkit import Reader, report, row
 from tidegate.cli import demo as command
 from tidegate.cli import main
 from tidegate.demo import html, runner
-from tidegate.demo.report import Active, Report
+from tidegate.demo.report import Active, Auto, Essential, Move, Report
 from tidegate.demo.verdict import as_json, judge
 from tidegate.report.origin import Origin, command_line
 from tidegate.report.page import Page, Tone, render
@@ -239,3 +239,42 @@ def test_the_origin_names_machine_and_versions() -> None:
     assert set(facts) == {"Machine", "Tidegate", "Python", "Made"}
     assert facts["Machine"].split()[1] == "cores,"
     assert facts["Made"].endswith(" UTC")
+
+
+FOUND = Auto(
+    load=4.0,
+    pairs=5,
+    goodput_ratio=0.97,
+    essential=Essential(400, 399),
+    searched=30.0,
+    time_to_95=4.25,
+    limit=27,
+    moves=[Move(0.0, 16, "lost"), Move(3.5, 24, "raise"), Move(3.5004, 27, "raise"), Move(9.25, 25, "lower")],
+)
+
+
+def test_the_path_of_a_limit_that_finds_itself_has_steps() -> None:
+    found = report(row(4.0, "auto", 950, 0, 1230), auto=[FOUND, replace(FOUND, load=2.0, moves=[])])
+    (section,) = (section for section in page(found).sections if section.title == "A limit that finds itself")
+    (chart,) = section.charts  # at 2x it did not move
+    assert chart.title == "The limit at 4x load"
+    (line,) = chart.lines
+    assert list(zip(chart.x, line.values, strict=True)) == [
+        (0.0, 16),
+        (3.499, 16),
+        (3.5, 24),
+        (3.5004, 27),
+        (9.249, 27),
+        (9.25, 25),
+    ]
+    assert list(chart.x) == sorted(set(chart.x))
+    assert [(mark.at, mark.name) for mark in chart.marks] == [(36, "given to the others")]
+    cells = Reader(render(page(found))).cells
+    assert {"4.2 s", "27", "0.97", "399 of 400"} <= cells
+    assert "auto" in charts(found)["Under load: Good answers a second"]
+    never = report(auto=[replace(FOUND, time_to_95=None)])
+    assert "not in 30 s" in Reader(render(page(never))).cells
+
+
+def test_without_that_arm_there_is_nothing_of_it() -> None:
+    assert "finds itself" not in render(page(report()))
