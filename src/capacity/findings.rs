@@ -180,7 +180,7 @@ mod tests {
         let times: Vec<f64> = (1..=100).map(f64::from).collect();
         let mut cells = cells(|_| 1.0, &times);
         for (_, seen) in &mut cells {
-            seen.seconds /= f64::from(u32::try_from(seen.good).unwrap()) / 62.0;
+            seen.seconds = 62.0 / (f64::from(u32::try_from(seen.good).unwrap()) / seen.seconds);
             seen.good = 62;
         }
         let curve = Curve::Law(ARTICLE);
@@ -188,10 +188,8 @@ mod tests {
             let counted = cells.iter().filter_map(counted).collect();
             Findings::by(&cells, 180.0, counted, curve.clone(), luck).unwrap().slowest
         };
-        assert_eq!(
-            [-3.0, -1.0, 0.0, 3.0].map(|luck| format!("{:.0}", slowest(luck))),
-            ["99", "100", "100", "100"]
-        );
+        let found = [-3.0, -1.0, 0.0, 3.0].map(slowest);
+        assert!(found.iter().zip([99.0, 100.0, 100.0, 100.0]).all(|(one, other)| (one - other).abs() < 0.5));
     }
 
     #[test]
