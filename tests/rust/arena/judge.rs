@@ -17,7 +17,7 @@ const PEERS: [Kind; 3] = [Kind::Aimd, Kind::Gradient2, Kind::Vegas];
 /// Before an outage and after it, in seconds: in this time an experiment has come to both of its limits,
 const EXPERIMENT: f64 = 60.0;
 /// and the limit is back.
-const BACK: f64 = 120.0;
+const BACK: f64 = 60.0;
 
 /// One bar.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ fn outage(contest: &Contest, score: &Score) -> Vec<Check> {
     [
         ("during the outage the limit never rises", worst(&|path| path.falls())),
         ("at its end the limit is at most half of what it was", worst(&|path| path.is_halved())),
-        ("120 s after it the limit is back at three quarters or more", worst(&|path| path.is_back())),
+        ("60 s after it the limit is back at two thirds of what it was or more", worst(&|path| path.is_back())),
     ]
     .map(|(what, (found, passed))| check(contest, format!("from {from}, {what}"), found, passed))
     .to_vec()
@@ -136,6 +136,7 @@ impl<'a> Path<'a> {
     }
 
     fn is_back(&self) -> bool {
-        self.after.iter().any(|limit| limit * 4 >= self.onset() * 3)
+        let onset = self.before[self.before.len() - 1];
+        self.after.iter().any(|limit| limit * 3 >= onset * 2)
     }
 }
