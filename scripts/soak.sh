@@ -56,6 +56,8 @@ else
     skip "ThreadSanitizer" "this toolchain or machine cannot run a program built with it"
 fi
 
+step "databases that stand still, are slow and die, again and again" env TIDEGATE_OUTAGES=10 \
+    "$python" -m pytest tests/python/pools/test_pools_outage.py
 for _ in 1 2 3 4 5; do
     step "Python's threads, loops and forks" "$python" -m pytest tests/python/gate
 done
