@@ -402,3 +402,14 @@ def test_requests_that_are_withdrawn_at_once_end_too() -> None:
             await target.close()
 
     asyncio.run(main())
+
+
+def test_a_closed_target_is_not_waited_for() -> None:
+    async def main() -> None:
+        target = function("nothing")
+        await target.open()
+        await target.close()
+        with pytest.raises(TargetError, match="process ended"):
+            await target.ask(0)
+
+    asyncio.run(main())
