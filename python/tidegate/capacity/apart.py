@@ -19,6 +19,7 @@ from typing import Any
 from tidegate.capacity.target import TargetError
 
 _GRACE_S = 2.0
+_ENDED = "The target's process ended: look above for what it said, and keep it from ending."
 _IDLE = 50
 _LONGEST_LINE = 2**20
 
@@ -70,6 +71,8 @@ class ApartTarget:
         return await self._send("ask", number)
 
     async def _send(self, what: str, number: int) -> str | None:
+        if self._listener is None or self._listener.done():  # nobody would answer
+            raise TargetError(_ENDED)
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         self._write([what, number])
@@ -91,11 +94,7 @@ class ApartTarget:
             number, failed = line
             self._waiting.pop(number).set_result(failed)
         for answer in self._waiting.values():
-            answer.set_exception(
-                TargetError(
-                    "The target's process ended: look above for what it said, and keep it from ending."
-                )
-            )
+            answer.set_exception(TargetError(_ENDED))
         self._waiting.clear()
 
     def _write(self, message: object) -> None:

@@ -193,7 +193,6 @@ class _Step:
         sending = asyncio.create_task(self._keep_full() if times is None else self._send(times))
         watching = asyncio.create_task(self._watch(watch))
         stopping = asyncio.create_task(self._stop.wait())
-        await asyncio.sleep(max(0.0, -self._now()))
         worked = time.process_time()
         try:
             await asyncio.wait((sending, watching, stopping), return_when=asyncio.FIRST_COMPLETED)

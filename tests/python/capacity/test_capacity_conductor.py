@@ -234,7 +234,7 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     for known in (1, 2, len(lines) // 2, len(lines) - 1, len(lines)):
         # What was being written when it was killed does not count.
-        path.write_text("".join(lines[:known]) + (lines[known][:40] if known < len(lines) else ""))
+        path.write_text("".join(lines[:known]) + [*lines, lines[1]][known][:40])
         target = degrading()
         journal = Journal.resume(path, {"target": "t"})
         found = conduct(target, journal=journal)

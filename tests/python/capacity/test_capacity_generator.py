@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -82,7 +83,7 @@ def test_those_that_wait_for_the_gate_are_counted_from_when_they_were_meant_to_b
 
     async def hog(number: int) -> str | None:
         if number == 3:
-            loop = __import__("asyncio").get_running_loop()
+            loop = asyncio.get_running_loop()
             loop._jumping.now += 1.0
         return await ask(number)
 
@@ -100,7 +101,7 @@ def test_users_wait_no_longer_because_this_process_was_late() -> None:
 
     async def hog(number: int) -> str | None:
         if number == 3:
-            loop = __import__("asyncio").get_running_loop()
+            loop = asyncio.get_running_loop()
             loop._jumping.now += 1.0
         return await ask(number)
 
@@ -194,3 +195,25 @@ def test_numbers_go_on_from_step_to_step() -> None:
 
     virtual_time.run(main())
     assert target.asked == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("turns", range(12))
+def test_whoever_is_interrupted_at_any_moment_leaves_nothing_running(turns: int) -> None:
+    target = Known(lambda *_: 0.005)
+
+    async def main() -> None:
+        generator = Generator(target, 1.0, 10)
+        step = asyncio.create_task(
+            generator.play(warm_up=0, seconds=10, times=None, limit=3, watch=lambda _now: None)
+        )
+        for _ in range(turns):
+            await asyncio.sleep(0.003 if turns % 2 else 0)
+        step.cancel()
+        await asyncio.wait((step,))
+        asked = len(target.asked)
+        await asyncio.sleep(1.0)
+        assert len(target.asked) == asked
+        assert target.in_flight == 0
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    virtual_time.run(main())

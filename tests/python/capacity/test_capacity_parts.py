@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 from dataclasses import replace
@@ -17,7 +18,8 @@ from tidegate.capacity.conductor import Taken
 from tidegate.capacity.generator import Counts, Played
 from tidegate.capacity.sql import explain_postgres
 from tidegate.capacity.verdict import judge
-from tidegate.cli.capacity import kind_of
+from tidegate.cli.capacity import configure, kind_of
+from tidegate.cli.capacity_run import plan_of
 from tidegate.cli.capacity_simulate import Simulated, simulate
 from tidegate.report.chart import Chart, Draw, Line
 from tidegate.report.origin import Origin
@@ -117,6 +119,29 @@ def test_why_there_is_no_postgresql(said: str, do: str) -> None:
 )
 def test_what_to_do_about_failures(kind: str, do: str) -> None:
     assert do in advice.for_failure(kind)
+
+
+def plan(*options: str) -> Plan:
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    return plan_of(parser.parse_args(["m:f", *options]))
+
+
+def test_no_gate_is_larger_than_what_may_be_in_flight() -> None:
+    assert plan().max_limit == 256
+    assert plan("--max-in-flight", "10").max_limit == 10
+    assert plan("--max-in-flight", "10", "--max-limit", "99").max_limit == 10
+    assert plan("--max-limit", "5").max_limit == 5
+
+
+def test_the_articles_stages_are_one_option() -> None:
+    article = plan("--article")
+    assert article.rates == pytest.approx([0, 1 / 6, 1 / 3, 2 / 3, 4 / 3, 2.5])
+    assert (article.stage, article.timeout, article.bisect) == (900.0, 180.0, True)
+    assert plan("--article", "--no-bisect").bisect is False
+    assert plan().rates == ()
+    assert (plan("--no-proof").prove, plan("--no-proof").before) == (False, False)
+    assert (plan("--no-before").prove, plan("--no-before").before) == (True, False)
 
 
 # --- a regression ------------------------------------------------------------------------------------
@@ -229,7 +254,7 @@ def test_figures_are_per_minute(article: tuple[Recommendation, list[Taken]]) -> 
     assert data["reasons"][-1] == "n"
     assert data["run"] == {"a": 1}
     assert "[gates.g]" in data["toml"]
-    assert 2.8 < data["law"]["lambda"] < 3.2
+    assert 2.5 < data["law"]["lambda"] < 3.5
 
 
 def test_a_failing_target_has_a_page_too() -> None:

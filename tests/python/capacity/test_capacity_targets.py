@@ -254,6 +254,18 @@ def test_postgresql_cancels(postgres: PostgresServer) -> None:
     assert count == (0,)
 
 
+def test_a_connection_that_is_gone_is_not_used_again(postgres: PostgresServer) -> None:
+    statement = "SELECT CASE WHEN %(n)s::int = 0 THEN pg_terminate_backend(pg_backend_pid()) END"
+    target = postgres_target(postgres, statement)
+
+    async def work() -> list[str | None]:
+        return [await target.ask(number) for number in range(3)]
+
+    first, *others = with_target(target, work)
+    assert first is not None
+    assert others == [None, None]
+
+
 def test_no_more_than_postgresql_has_connections_left(postgres: PostgresServer) -> None:
     target = postgres_target(postgres, "SELECT 1")
 
@@ -400,5 +412,16 @@ def test_requests_that_are_withdrawn_at_once_end_too() -> None:
                 assert not left
         finally:
             await target.close()
+
+    asyncio.run(main())
+
+
+def test_a_closed_target_is_not_waited_for() -> None:
+    async def main() -> None:
+        target = function("nothing")
+        await target.open()
+        await target.close()
+        with pytest.raises(TargetError, match="process ended"):
+            await target.ask(0)
 
     asyncio.run(main())
