@@ -96,7 +96,10 @@ fn outage(contest: &Contest, score: &Score) -> Vec<Check> {
     [
         ("during the outage the limit never rises", worst(&|path| path.falls())),
         ("at its end the limit is at most half of what it was", worst(&|path| path.is_halved())),
-        ("60 s after it the limit is back at two thirds of what it was or more", worst(&|path| path.is_back())),
+        (
+            "60 s after it the limit is back at two thirds of what it was or more",
+            worst(&|path| path.is_back()),
+        ),
     ]
     .map(|(what, (found, passed))| check(contest, format!("from {from}, {what}"), found, passed))
     .to_vec()
