@@ -42,7 +42,7 @@ def soak(name: str, target: Callable[[], Target], bound: float) -> bool:
 def main() -> int:
     """Run all of them; returns the exit code."""
     results: list[bool] = []
-    # It computes, and the others sleep: where processors are short, more threads take more of them from others.
+    # It computes, and the others sleep: where processors are short, more threads take more of them.
     busy = os.getloadavg()[0] > (os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as folder:
         held = soak("sqlite", realkit.sqlite(Path(folder)), 0.95)
