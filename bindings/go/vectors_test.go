@@ -174,6 +174,10 @@ func (r *runner) step(step object) {
 		}
 	case "set_enforce":
 		err = r.gate.SetEnforce(step["enforce"].(bool))
+	case "signal":
+		value, _ := step["value"].(json.Number).Float64()
+		goodFor, _ := step["good_for_ms"].(json.Number).Int64()
+		err = r.gate.Signal(step["name"].(string), value, time.Duration(goodFor)*time.Millisecond)
 	case "close":
 		err = r.gate.Close()
 	case "retry_after":

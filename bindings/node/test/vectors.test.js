@@ -71,6 +71,8 @@ function act(gate, step, permits) {
       return answer(() => gate.setRate(step.rate, burst(step)) ?? { ok: true });
     case "set_enforce":
       return answer(() => gate.setEnforce(step.enforce) ?? { ok: true });
+    case "signal":
+      return answer(() => gate.signal(step.name, step.value, { goodFor: step.good_for_ms / 1000 }) ?? { ok: true });
     case "close":
       return answer(() => gate.close() ?? { ok: true });
     case "retry_after":
