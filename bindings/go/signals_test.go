@@ -99,6 +99,37 @@ func TestHowLongAPushIsGood(t *testing.T) {
 	}
 }
 
+func TestEachTimeOfASignalComesWhereItBelongs(t *testing.T) {
+	// Whether it is overloaded at each second where 1 is pushed until a second, and 0 from then on; and the levels.
+	seconds := func(signal tidegate.Signal, until int) (overloaded, levels string) {
+		hooks.SetClock(0)
+		gate := made(t, 20, tidegate.WithSignals(signal))
+		for second := range 12 {
+			hooks.SetClock(uint64(second) * 1e9)
+			value := 0.0
+			if second < until {
+				value = 1
+			}
+			equal(t, gate.Signal("waits", value, time.Minute), nil, "a push")
+			is := pressureOf(t, gate)
+			overloaded += map[bool]string{false: "0", true: "1"}[is.Overloaded]
+			levels += fmt.Sprintf(" %.1f", is.Level)
+		}
+		return overloaded, levels
+	}
+	quick := waits.LeaveFor(0)
+	overloaded, _ := seconds(quick, 1)
+	equal(t, overloaded, "110000000000", "without any: the look at which its level comes down is not yet the last")
+	overloaded, _ = seconds(quick.EnterFor(2*time.Second), 12)
+	equal(t, overloaded, "001111111111", "enter for")
+	overloaded, _ = seconds(quick.LeaveFor(3*time.Second), 1)
+	equal(t, overloaded, "111100000000", "leave for")
+	overloaded, _ = seconds(quick.Dwell(6*time.Second), 1)
+	equal(t, overloaded, "111111000000", "dwell")
+	_, levels := seconds(quick.Ramp(10*time.Second), 12)
+	equal(t, levels, " 0.0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 1.0", "ramp")
+}
+
 func TestWhatAGateSeesOfItself(t *testing.T) {
 	hooks.SetClock(0)
 	gate := made(t, 20, tidegate.WithObjective(time.Second), tidegate.WithSignals(

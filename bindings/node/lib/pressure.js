@@ -42,7 +42,7 @@ function push(pointer, name, value, goodFor) {
 function pressure(pointer) {
   const read = { struct_size: abi.sizes.pressure };
   abi.check(abi.getPressure(pointer, read), () => "pressure");
-  if (read.signals === 0) return null;
+  if (Number(read.signals) === 0) return null;
   return Object.freeze({
     level: read.level,
     shares: Object.fromEntries(PRIORITIES.map((name, level) => [name, read.shares[level]])),
