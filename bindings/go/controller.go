@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Auto, as the limit of [New], leaves the start to the controller. A number that no sum ends in.
+// Auto is, as the limit of [New], wherever the controller starts by itself. A number that no sum ends in by mistake.
 const Auto int = math.MinInt
 
 // Controller is what moves a gate's limit, and within which bounds: see docs/choosing.md. Of the numbers 0 is the
