@@ -7,7 +7,7 @@ const { aSecond } = require("./support/seconds.js");
 const { setClock } = require("./support/native.js");
 
 const NO_LIMIT = [-1, 2 ** 31, 2 ** 32 + 5, 2 ** 53, 1.5, Number.NaN, Number.POSITIVE_INFINITY, -1n, 2n ** 31n];
-const NO_NUMBER = [2n ** 64n + 5n, "5", true, {}, [], Symbol("5")];
+const NO_NUMBER = [2n ** 63n, 2n ** 64n - 1n, 2n ** 64n + 5n, "5", true, {}, [], Symbol("5")];
 const MAX = 2 ** 31 - 1;
 
 test("a controller moves the limit, and shows why", () => {

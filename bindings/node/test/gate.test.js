@@ -157,6 +157,7 @@ test("D16 numbers are never cut to size", async () => {
     }
   }
   assert.throws(() => gate.tryAdmit({ weight: 0 }), RangeError);
+  assert.throws(() => gate.setRate("1/s", { burst: 0 }), /burst must be a whole number from 1 to 2147483647, got 0$/);
   assert.equal(gate.limit, 5);
   assert.deepEqual(gate.stats().generation, 0, "nothing was changed");
   assert.equal(gate.stats().admitted.critical, 0);
@@ -190,6 +191,27 @@ test("a slip of the pen is no option", async () => {
   assert.throws(() => new Gate("db", 1).tryAdmit({ prio: "critical" }), /unknown option prio/);
   assert.throws(() => new Gate("db", 1).tryAdmit("critical"), /options must be an object/);
   await assert.rejects(new Gate("db", 1).run(), /^TypeError: work must be a function/);
+});
+
+test("a flag is true or false, and nothing that is like it", () => {
+  const gate = new Gate("db", 1);
+  for (const value of ["no", 0, 1, {}]) {
+    const refused = { name: "TypeError", message: /(enforce|timing) must be true or false, got / };
+    assert.throws(() => new Gate("db", 1, { enforce: value }), refused);
+    assert.throws(() => new Gate("db", 1, { timing: value }), refused);
+    assert.throws(() => gate.setEnforce(value), refused);
+  }
+  assert.throws(() => gate.setEnforce(null), TypeError);
+  assert.equal(gate.stats().enforce, true);
+});
+
+test("a share is exact, and nothing is one", () => {
+  const million = new Gate("db", 1_000_000, { thresholds: { sheddable: 0.57 } }); // 0.57 * 1e6 is below 570000
+  assert.equal(million.stats().thresholds.sheddable, 570_000);
+  const rule = /a threshold must be a fraction of the limit from 0 to 1, got 1.1$/;
+  assert.throws(() => million.setThresholds({ sheddable: 1.1 }), rule);
+  const gate = new Gate("db", 10, { thresholds: { sheddable: 0, sheddable_plus: 0.25 } });
+  assert.deepEqual(gate.stats().thresholds, { critical_plus: 10, critical: 10, sheddable_plus: 3, sheddable: 0 });
 });
 
 test("a fault inside the library is an error, not the end", () => {
