@@ -205,6 +205,50 @@ test("a flag is true or false, and nothing that is like it", () => {
   assert.equal(gate.stats().enforce, true);
 });
 
+test("a rate is a count and a unit, or refused", () => {
+  const gate = new Gate("db", 1, { rate: "5/h" });
+  const huge = ["9223372036854775808/s", "18446744073709551617/s", "99999999999999999999/min"];
+  for (const rate of [
+    ...huge,
+    "5",
+    "5/d",
+    "/s",
+    "-5/s",
+    "5.5/s",
+    " 5/s",
+    "5/s ",
+    "5/ s",
+    "0x5/s",
+    "",
+    5,
+    5n,
+    true,
+    {},
+  ]) {
+    const refused = {
+      name: "RangeError",
+      message: /^rate must be COUNT\/UNIT with a whole COUNT and the UNIT s, min or h/,
+    };
+    assert.throws(() => gate.setRate(rate), refused);
+    assert.throws(() => new Gate("db", 1, { rate }), refused);
+  }
+  assert.throws(
+    () => gate.setRate("10000000001/s"),
+    /a rate's count must be from 0 to 10000000000, got "10000000001\/s"/,
+  );
+  assert.deepEqual(gate.rate, { count: 5, unit: "h", burst: 1 }, "nothing was changed");
+  gate.setRate("10000000000/min", { burst: 2n });
+  assert.deepEqual(gate.rate, { count: 10_000_000_000, unit: "min", burst: 2 });
+  for (const none of [null, undefined]) {
+    gate.setRate(none);
+    assert.equal(gate.rate, null);
+  }
+  assert.throws(() => gate.setRate(null, { burst: 2 }), {
+    name: "RangeError",
+    message: /burst needs a rate, got 2 without/,
+  });
+});
+
 test("a share is exact, and nothing is one", () => {
   const million = new Gate("db", 1_000_000, { thresholds: { sheddable: 0.57 } }); // 0.57 * 1e6 is below 570000
   assert.equal(million.stats().thresholds.sheddable, 570_000);
