@@ -157,6 +157,7 @@ test("D16 numbers are never cut to size", async () => {
     }
   }
   assert.throws(() => gate.tryAdmit({ weight: 0 }), RangeError);
+  assert.throws(() => gate.setLimit(-1), /^RangeError: limit must be a whole number from 0 to 2147483647, got -1$/);
   assert.throws(() => gate.setRate("1/s", { burst: 0 }), /burst must be a whole number from 1 to 2147483647, got 0$/);
   assert.equal(gate.limit, 5);
   assert.deepEqual(gate.stats().generation, 0, "nothing was changed");
