@@ -36,6 +36,9 @@ func TestWhatIsPushedSheds(t *testing.T) {
 		t.Errorf("%+v", before)
 	}
 	equal(t, before.Signals[0], tidegate.SignalReport{Name: "waits", Enter: 0.8, Leave: 0.6, Full: 0.9}, "before anything")
+	equal(t, before.Signals[1], tidegate.SignalReport{
+		Name: "errors", Enter: 0.1, Leave: 0.05, Full: 0.5, Reads: 1, Failures: 1,
+	}, "the defaults of another kind")
 
 	equal(t, gate.Signal("waits", 0.95, 5*time.Second), nil, "a push")
 	if _, err := gate.TryAdmit(tidegate.Sheddable, 1); !errors.Is(err, tidegate.ReasonPressure) {
@@ -61,9 +64,6 @@ func TestWhatIsPushedSheds(t *testing.T) {
 	equal(t, now.Signals[0], tidegate.SignalReport{
 		Name: "waits", Known: true, Value: 0.95, Overloaded: true, Level: 1, Enter: 0.8, Leave: 0.6, Full: 0.9, Reads: 1,
 	}, "waits")
-	said := now.Signals[1]
-	equal(t, fmt.Sprint(said.Name, said.Known, said.Value, said.Overloaded, said.Enter, said.Leave, said.Full),
-		"errorsfalse 0 false 0.1 0.05 0.5", "the defaults of another kind")
 
 	equal(t, gate.Signal("waits", 0.81, 5*time.Second), nil, "a push")
 	hooks.SetClock(1e9)
@@ -112,7 +112,9 @@ func TestEachTimeOfASignalComesWhereItBelongs(t *testing.T) {
 			}
 			equal(t, gate.Signal("waits", value, time.Minute), nil, "a push")
 			is := pressureOf(t, gate)
-			overloaded += map[bool]string{false: "0", true: "1"}[is.Overloaded]
+			overloaded += map[bool]string{false: "0", true: "1"}[is.Signals[0].Overloaded]
+			equal(t, is.Signals[0].Known, true, "known")
+			equal(t, is.Signals[0].Value, value, "value")
 			levels += fmt.Sprintf(" %.1f", is.Level)
 		}
 		return overloaded, levels
@@ -126,7 +128,8 @@ func TestEachTimeOfASignalComesWhereItBelongs(t *testing.T) {
 	equal(t, overloaded, "111100000000", "leave for")
 	overloaded, _ = seconds(quick.Dwell(6*time.Second), 1)
 	equal(t, overloaded, "111111000000", "dwell")
-	_, levels := seconds(quick.Ramp(10*time.Second), 12)
+	overloaded, levels := seconds(quick.Ramp(10*time.Second), 12)
+	equal(t, overloaded, "111111111111", "before its level is up, too")
 	equal(t, levels, " 0.0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 1.0", "ramp")
 }
 

@@ -23,8 +23,8 @@ test("what is pushed sheds the least important first, while it is good", () => {
   );
   const waits = { name: "waits", enter: 0.8, leave: 0.6, full: 0.9 };
   assert.deepEqual(before.signals[0], { ...QUIET, ...waits });
-  const { name, enter, leave, full } = before.signals[1];
-  assert.deepEqual({ name, enter, leave, full }, { name: "errors", enter: 0.1, leave: 0.05, full: 0.5 });
+  const errors = { name: "errors", enter: 0.1, leave: 0.05, full: 0.5, reads: 1, failures: 1 };
+  assert.deepEqual(before.signals[1], { ...QUIET, ...errors });
 
   gate.signal("waits", 0.95);
   assert.throws(
@@ -80,11 +80,12 @@ test("each time of a signal comes where it belongs", () => {
       return gate.pressure();
     });
   };
-  const overloaded = (times, until) => seconds(times, until).map((is) => (is.overloaded ? "1" : "0"));
+  const overloaded = (times, until) => seconds(times, until).map((is) => (is.signals[0].overloaded ? "1" : "0"));
   assert.equal(overloaded({}, 1).join(""), "110000000000"); // the look at which its level comes down is not yet the last
   assert.equal(overloaded({ enterFor: 2 }, 12).join(""), "001111111111");
   assert.equal(overloaded({ leaveFor: 3 }, 1).join(""), "111100000000");
   assert.equal(overloaded({ dwell: 6 }, 1).join(""), "111111000000");
+  assert.equal(overloaded({ ramp: 10 }, 12).join(""), "111111111111");
   const levels = seconds({ ramp: 10 }, 12).map(({ level }) => Math.round(level * 10));
   assert.deepEqual(levels, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10]);
 });
