@@ -222,6 +222,6 @@ fn a_flood_of_low_priority_meets_its_threshold_and_not_the_limit() {
     }
     assert!(rig.gate.limit() > 40, "all that comes in is served in time: {}", rig.gate.limit());
     let window = rig.reading().window_since(&before);
-    assert_eq!(window.refusals, 0);
-    assert!(window.priority_refusals > 100, "{window:?}");
+    // Of `limit` only for moments, where it has just come down on what is inside.
+    assert!(window.priority_refusals > 20 * window.refusals.max(5), "{window:?}");
 }
