@@ -88,10 +88,6 @@ impl Steered {
         self.bounds
     }
 
-    pub(crate) fn moves(&self) -> u64 {
-        self.moves
-    }
-
     /// Starts anew from `prior`. What it counted of itself goes on.
     pub(crate) fn start_at(&mut self, prior: u32, now_ns: u64) {
         let Self { kind, configured, looks, moves, probes, .. } = *self;
@@ -212,9 +208,9 @@ impl Inner {
     ) {
         if matches!(cause, Cause::Raise | Cause::Lower | Cause::Lost) {
             steered.moves += 1;
-            control.move_limit(steered.moves, limit, cause.as_str(), now_ns);
+            control.move_limit(limit, cause.as_str(), now_ns);
             self.state.causes.count(Some(cause.as_str()));
-            self.state.config.store_moves(steered.moves);
+            self.state.config.store_moves(control.moves);
         } else {
             // There and back: an experiment a second would soon be all of the history.
             steered.probes += 1;

@@ -256,7 +256,7 @@ impl Gate {
         self.inner.cold().control.lock().objective
     }
 
-    /// How often the controller has moved the limit on evidence: for bindings that tell of it, and compare this
+    /// How often a controller has moved the limit on evidence, this one and those before it: for bindings that tell of it, and compare this
     /// with what they told last. It costs one load.
     #[must_use]
     #[inline]
@@ -264,7 +264,7 @@ impl Gate {
         self.inner.state.config.moves()
     }
 
-    /// The controller's moves on evidence after the first `told` of them, oldest first, as far as the history still
+    /// The controllers' moves on evidence after the first `told` of them, oldest first, as far as the history still
     /// has them.
     #[must_use]
     pub fn controller_moves_after(&self, told: u64) -> Vec<LimitChange> {

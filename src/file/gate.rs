@@ -6,7 +6,7 @@ use super::controller::{ControllerTable, controller};
 use super::signals::{SignalTable, signals};
 use crate::GateBuilder;
 use crate::control::{Control, limit_from};
-use crate::controller::{Bounds, BoundsError};
+use crate::controller::{Bounds, BoundsError, Kind};
 use crate::detector::Rule;
 use crate::document::{Table, Value};
 use crate::error::ConfigError;
@@ -48,7 +48,7 @@ impl GateTable {
             }
         }
         let default_priority = table.read("default_priority", priority).unwrap_or_default();
-        if let Some(controller) = controller {
+        if let Some(controller) = controller.filter(|controller| controller.kind != Kind::Fixed) {
             refuse_starving(table, thresholds, default_priority, controller.bounds);
         }
         Some(Self {
