@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::controlled::Steered;
+use crate::controller::{Bounds, Kind};
 use crate::error::{ConfigError, MAX_LIMIT};
 use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
@@ -98,6 +99,23 @@ impl Control {
         self.limit = limit;
         change
     }
+}
+
+/// A controller learns from answers. At its least limit there must be room for those who come, or it never rises again.
+///
+/// # Errors
+/// [`ConfigError::NoRoom`].
+pub(crate) fn leaves_room(
+    thresholds: Thresholds,
+    priority: Priority,
+    (kind, bounds): (Kind, Bounds),
+) -> Result<(), ConfigError> {
+    let left_at = |limit| thresholds.at(limit)[priority.level()];
+    // Who is let in at no limit at all is not who comes.
+    if kind == Kind::Fixed || left_at(bounds.min()) > 0 || left_at(bounds.max()) == 0 {
+        return Ok(());
+    }
+    Err(ConfigError::NoRoom { min: bounds.min(), priority })
 }
 
 /// A limit from any whole number, for bindings to languages whose numbers are signed or larger.

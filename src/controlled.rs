@@ -79,7 +79,6 @@ impl Steered {
         }
     }
 
-    #[cfg(feature = "file")]
     pub(crate) fn configured(&self) -> (Kind, Bounds) {
         (self.kind, self.configured)
     }

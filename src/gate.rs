@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::admission::{Entry, Inner};
 use crate::ask::Ask;
 use crate::config::GateBuilder;
-use crate::control::{Control, LimitChange, limit_from};
+use crate::control::{Control, LimitChange, leaves_room, limit_from};
 use crate::controlled::ControllerReport;
 use crate::drain::DrainId;
 use crate::error::ConfigError;
@@ -205,11 +205,15 @@ impl Gate {
     /// Sets the thresholds of all four priorities, and returns them in weight, most important first.
     ///
     /// # Errors
-    /// [`ConfigError`] when they rise as importance falls, or the first is not the limit.
+    /// [`ConfigError`] when they rise as importance falls, or the first is not the limit; or where a controller could
+    /// come to a limit that leaves nothing for the default priority.
     pub fn set_thresholds(&self, thresholds: Thresholds) -> Result<[u32; PRIORITIES], ConfigError> {
         let inner = &*self.inner;
         let mut control = inner.cold().control.lock();
         thresholds.validate(control.limit)?;
+        if let Some(steered) = &control.steered {
+            leaves_room(thresholds, control.default_priority, steered.configured())?;
+        }
         control.thresholds = thresholds;
         let at_limit = thresholds.at(control.limit);
         control.store_thresholds(&inner.state.config);
