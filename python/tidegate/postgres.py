@@ -46,7 +46,7 @@ _CONNECTION = {
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
 }
-# After a failure it waits for the interval, twice as long each time, up to this where the interval is shorter.
+# After a failure it waits twice as long each time, up to this; never less than the interval.
 _LONGEST_PAUSE = 30.0
 # A reading is of use for so many intervals.
 _FRESH = 3

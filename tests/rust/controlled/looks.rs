@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate::controller::{Cause, Choice, Kind, Window};
-use tidegate::{ConfigError, Gate, Outcome};
+use tidegate::{ConfigError, Gate, Outcome, Priority, Threshold, Thresholds};
 
 use crate::{CRITICAL, MS, Rig, SECOND, assert_close, assert_same, bounds};
 
