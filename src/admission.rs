@@ -603,7 +603,7 @@ impl Inner {
         self.cold.replace_leaking(Cold::new(control, now_ns));
         let mut control = self.cold().control.lock();
         self.steer_from_here(&mut control, now_ns);
-        self.state.config.store_moves(control.steered.map_or(0, |steered| steered.moves()));
+        self.state.config.store_moves(control.moves);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::control::Control;
+use crate::control::{Control, leaves_room};
 use crate::controller::{Bounds, BoundsError, Kind};
 use crate::detector::Rule;
 use crate::error::{ConfigError, MAX_NAME_BYTES};
@@ -165,6 +165,9 @@ impl GateBuilder {
         self.agree_on_objective()?;
         let limit = self.controller.map_or(self.limit, |(_, bounds)| bounds.prior());
         let mut control = Control::new(limit, self.thresholds, self.default_priority)?;
+        if let Some(controller) = self.controller {
+            leaves_room(self.thresholds, self.default_priority, controller)?;
+        }
         control.rate = self.rate;
         control.objective = self.objective;
         control.signals = Watchlist::new(std::mem::take(&mut self.signals), self.objective)?;

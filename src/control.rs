@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::controlled::Steered;
+use crate::controller::{Bounds, Kind};
 use crate::error::{ConfigError, MAX_LIMIT};
 use crate::monitor::Watchlist;
 use crate::priority::{Priority, Thresholds};
@@ -40,6 +41,8 @@ pub(crate) struct Control {
     pub(crate) signals: Watchlist,
     /// What moves the limit.
     pub(crate) steered: Option<Steered>,
+    /// How many moves there have been, of whatever controllers: those who are told of them count on.
+    pub(crate) moves: u64,
     /// The last changes, each with the number of the controller's move that it was.
     pub(crate) history: VecDeque<(Option<u64>, LimitChange)>,
     /// The rest of the configuration as it was when the last fork began: what is published is the parent's by
@@ -63,6 +66,7 @@ impl Control {
             objective: None,
             signals: Watchlist::unchecked([]),
             steered: None,
+            moves: 0,
             history: VecDeque::new(),
             at_fork: None,
         })
@@ -80,9 +84,10 @@ impl Control {
         self.note(None, limit, cause, at_ns)
     }
 
-    /// The same, as the controller's move of this number.
-    pub(crate) fn move_limit(&mut self, number: u64, limit: u32, cause: &str, at_ns: u64) {
-        self.note(Some(number), limit, Some(cause), at_ns);
+    /// The same, as the next move of the controller.
+    pub(crate) fn move_limit(&mut self, limit: u32, cause: &str, at_ns: u64) {
+        self.moves += 1;
+        self.note(Some(self.moves), limit, Some(cause), at_ns);
     }
 
     fn note(&mut self, number: Option<u64>, limit: u32, cause: Option<&str>, at_ns: u64) -> LimitChange {
@@ -94,6 +99,23 @@ impl Control {
         self.limit = limit;
         change
     }
+}
+
+/// A controller learns from answers. At its least limit there must be room for those who come, or it never rises again.
+///
+/// # Errors
+/// [`ConfigError::NoRoom`].
+pub(crate) fn leaves_room(
+    thresholds: Thresholds,
+    priority: Priority,
+    (kind, bounds): (Kind, Bounds),
+) -> Result<(), ConfigError> {
+    let left_at = |limit| thresholds.at(limit)[priority.level()];
+    // Who is let in at no limit at all is not who comes.
+    if kind == Kind::Fixed || left_at(bounds.min()) > 0 || left_at(bounds.max()) == 0 {
+        return Ok(());
+    }
+    Err(ConfigError::NoRoom { min: bounds.min(), priority })
 }
 
 /// A limit from any whole number, for bindings to languages whose numbers are signed or larger.

@@ -79,17 +79,12 @@ impl Steered {
         }
     }
 
-    #[cfg(feature = "file")]
     pub(crate) fn configured(&self) -> (Kind, Bounds) {
         (self.kind, self.configured)
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
         self.bounds
-    }
-
-    pub(crate) fn moves(&self) -> u64 {
-        self.moves
     }
 
     /// Starts anew from `prior`. What it counted of itself goes on.
@@ -212,9 +207,9 @@ impl Inner {
     ) {
         if matches!(cause, Cause::Raise | Cause::Lower | Cause::Lost) {
             steered.moves += 1;
-            control.move_limit(steered.moves, limit, cause.as_str(), now_ns);
+            control.move_limit(limit, cause.as_str(), now_ns);
             self.state.causes.count(Some(cause.as_str()));
-            self.state.config.store_moves(steered.moves);
+            self.state.config.store_moves(control.moves);
         } else {
             // There and back: an experiment a second would soon be all of the history.
             steered.probes += 1;

@@ -222,4 +222,15 @@ pub enum ConfigError {
         /// The largest limit allowed.
         max: u32,
     },
+    /// A controller that could come to a limit at which nobody is let in, and hears of no answers there.
+    #[error(
+        "the reserves must leave something for the default priority at the controller's least limit, or it never \
+         rises again: got min {min} with nothing left for {priority}"
+    )]
+    NoRoom {
+        /// The controller's smallest limit.
+        min: u32,
+        /// The priority of requests that name none.
+        priority: Priority,
+    },
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::admission::{Entry, Inner};
 use crate::ask::Ask;
 use crate::config::GateBuilder;
-use crate::control::{Control, LimitChange, limit_from};
+use crate::control::{Control, LimitChange, leaves_room, limit_from};
 use crate::controlled::ControllerReport;
 use crate::drain::DrainId;
 use crate::error::ConfigError;
@@ -205,11 +205,15 @@ impl Gate {
     /// Sets the thresholds of all four priorities, and returns them in weight, most important first.
     ///
     /// # Errors
-    /// [`ConfigError`] when they rise as importance falls, or the first is not the limit.
+    /// [`ConfigError`] when they rise as importance falls, or the first is not the limit; or where a controller could
+    /// come to a limit that leaves nothing for the default priority.
     pub fn set_thresholds(&self, thresholds: Thresholds) -> Result<[u32; PRIORITIES], ConfigError> {
         let inner = &*self.inner;
         let mut control = inner.cold().control.lock();
         thresholds.validate(control.limit)?;
+        if let Some(steered) = &control.steered {
+            leaves_room(thresholds, control.default_priority, steered.configured())?;
+        }
         control.thresholds = thresholds;
         let at_limit = thresholds.at(control.limit);
         control.store_thresholds(&inner.state.config);
@@ -256,7 +260,7 @@ impl Gate {
         self.inner.cold().control.lock().objective
     }
 
-    /// How often the controller has moved the limit on evidence: for bindings that tell of it, and compare this
+    /// How often a controller has moved the limit on evidence, this one and those before it: for bindings that tell of it, and compare this
     /// with what they told last. It costs one load.
     #[must_use]
     #[inline]
@@ -264,7 +268,7 @@ impl Gate {
         self.inner.state.config.moves()
     }
 
-    /// The controller's moves on evidence after the first `told` of them, oldest first, as far as the history still
+    /// The controllers' moves on evidence after the first `told` of them, oldest first, as far as the history still
     /// has them.
     #[must_use]
     pub fn controller_moves_after(&self, told: u64) -> Vec<LimitChange> {

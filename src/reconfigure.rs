@@ -228,6 +228,26 @@ mod tests {
         assert_eq!((gate.limit(), gate.set_limit(500, None).map(|change| change.to)), (9, Ok(500)));
     }
 
+    /// Else those who are told of moves take the next controller's for what they have heard.
+    #[test]
+    fn moves_are_counted_on_when_a_controller_follows_another() {
+        let (gate, clock) = gate();
+        gate.configure(&with(&gate, Kind::Aimd, bounds(20)), "file");
+        serve(&gate, &clock, 3, Outcome::Overload);
+        let told = gate.controller_moves();
+        assert_eq!(told, gate.controller().expect("there").moves);
+        assert!(told >= 2, "{told}");
+        gate.configure(&with(&gate, Kind::Aimd, bounds(40)), "file");
+        assert_eq!((gate.controller_moves(), gate.controller_moves_after(told).len()), (told, 0));
+        serve(&gate, &clock, 1, Outcome::Overload);
+        assert_eq!((gate.controller_moves(), gate.controller().expect("there").moves), (told + 1, 1));
+        let last = gate.limit_history().pop().expect("it moved");
+        assert_eq!((last.from, gate.controller_moves_after(told)), (40, vec![last]));
+        // Nor does the number go back where there is none meanwhile.
+        gate.configure(&Settings { controller: None, ..gate.settings() }, "file");
+        assert_eq!(gate.controller_moves(), told + 1);
+    }
+
     #[test]
     fn the_objective_is_the_controllers_too_and_another_one_starts_it_anew() {
         let (gate, _clock) = gate();

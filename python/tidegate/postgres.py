@@ -46,7 +46,7 @@ _CONNECTION = {
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
 }
-# After a failure it waits for the interval, twice as long each time, up to this.
+# After a failure it waits twice as long each time, up to this; never less than the interval.
 _LONGEST_PAUSE = 30.0
 # A reading is of use for so many intervals.
 _FRESH = 3
@@ -81,7 +81,7 @@ class Waits:
         conninfo: Where to connect, as for ``psycopg.connect``; or a function that says so each time, for
             passwords that change.
         cores: How many processors the database has.
-        interval: Seconds between two looks, at least 0.1.
+        interval: Seconds between two looks, from 0.1 to 60.
         floor: With fewer sessions at work the pressure is less than their share: one that waits alone is no
             overload.
 
@@ -98,7 +98,7 @@ class Waits:
         interval: float = 1.0,
         floor: int = 8,
     ) -> None:
-        _check_number("interval", interval, 0.1, (int, float))
+        _check_number("interval", interval, 0.1, (int, float), most=_IDLE_SECONDS)
         for name, number in (("cores", 1 if cores is None else cores), ("floor", floor)):
             _check_number(name, number, 1, (int,))
         if callable(conninfo):
@@ -154,7 +154,9 @@ class Waits:
 
 def _stop(looks: list[_Look]) -> None:
     for look in looks:
-        look.stop.set()
+        # In a fork's child nobody looks, and the thread may have been in the middle of its event.
+        if look.pid == os.getpid():
+            look.stop.set()
     looks.clear()
 
 
@@ -223,12 +225,16 @@ class _Look:
                     if failures:
                         _logger.info("event=postgres_waits_known failures=%d", failures)
                     failures = 0
-                if self.stop.wait(min(self._interval * 2 ** min(failures, 16), _LONGEST_PAUSE)):
+                if self.stop.wait(_pause(self._interval, failures)):
                     break
         finally:
             self._ended = True
             if connection is not None:
                 connection.close()
+
+
+def _pause(interval: float, failures: int) -> float:
+    return max(interval, min(interval * 2 ** min(failures, 16), _LONGEST_PAUSE))
 
 
 def _connect(conninfo: str) -> _Connection:
@@ -257,9 +263,12 @@ def _seen(connection: _Connection) -> _Seen:
     return _Seen(working, waiting)
 
 
-def _check_number(name: str, number: object, least: float, kinds: tuple[type, ...]) -> None:
+def _check_number(
+    name: str, number: object, least: float, kinds: tuple[type, ...], *, most: float = math.inf
+) -> None:
     if isinstance(number, bool) or not isinstance(number, kinds):
         wanted = "a number" if float in kinds else "an int"
         raise TypeError(f"{name} must be {wanted}, got {number!r} ({type(number).__name__})")
-    if not least <= cast("float", number) < math.inf:
-        raise ConfigError(f"{name} must be at least {least:g}, got {number!r}")
+    if not least <= cast("float", number) <= most or number == math.inf:
+        rule = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+        raise ConfigError(f"{name} must be {rule}, got {number!r}")

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::controller::{ControllerTable, controller};
 use super::signals::{SignalTable, signals};
 use crate::GateBuilder;
-use crate::control::{Control, limit_from};
-use crate::controller::{Bounds, BoundsError};
+use crate::control::{Control, leaves_room, limit_from};
+use crate::controller::BoundsError;
 use crate::detector::Rule;
 use crate::document::{Table, Value};
 use crate::error::ConfigError;
@@ -49,7 +49,7 @@ impl GateTable {
         }
         let default_priority = table.read("default_priority", priority).unwrap_or_default();
         if let Some(controller) = controller {
-            refuse_starving(table, thresholds, default_priority, controller.bounds);
+            refuse_starving(table, thresholds, default_priority, controller);
         }
         Some(Self {
             default_priority,
@@ -100,20 +100,17 @@ fn objective(value: &Value<'_>) -> Result<Duration, String> {
     if objective.is_zero() { Err(BoundsError::Objective.to_string()) } else { Ok(objective) }
 }
 
-/// A controller learns from answers. At its lowest limit there must be room for those who come, or it never rises again.
-fn refuse_starving(table: &Table<'_>, thresholds: Thresholds, who: Priority, bounds: Bounds) {
-    let left_at = |limit| thresholds.at(limit)[who.level()];
-    if left_at(bounds.min()) > 0 || left_at(bounds.max()) == 0 {
-        return;
-    }
-    let message = format!(
-        "the reserves must leave something for the default priority at the controller's least limit, or it never \
-         rises again: got min {} with nothing left for {who}",
-        bounds.min()
-    );
+fn refuse_starving(
+    table: &Table<'_>,
+    thresholds: Thresholds,
+    priority: Priority,
+    controller: ControllerTable,
+) {
+    let ControllerTable { kind, bounds, .. } = controller;
+    let Err(error) = leaves_room(thresholds, priority, (kind, bounds)) else { return };
     match table.value("thresholds") {
-        Some(thresholds) => thresholds.refuse(message),
-        None => table.refuse(message),
+        Some(thresholds) => thresholds.refuse(error),
+        None => table.refuse(error),
     }
 }
 

@@ -49,14 +49,13 @@ fn digits(number: &Any<'_>) -> String {
 
 /// A bound of limits, under the name of its keyword.
 pub(crate) fn whole_limit(what: &str, value: &Any<'_>) -> PyResult<u32> {
-    whole(what, value)?.and_then(|number| u32::try_from(number).map_err(|_| number.to_string())).map_err(
-        |got| {
-            config_error_text(
-                value.py(),
-                &format!("{what} must be a whole number from 1 to {MAX_LIMIT}, got {got}"),
-            )
-        },
-    )
+    let small = |number: i64| u32::try_from(number).ok().filter(|small| *small <= MAX_LIMIT);
+    whole(what, value)?.and_then(|number| small(number).ok_or_else(|| number.to_string())).map_err(|got| {
+        config_error_text(
+            value.py(),
+            &format!("{what} must be a whole number from 1 to {MAX_LIMIT}, got {got}"),
+        )
+    })
 }
 
 /// A value for a message.
@@ -227,8 +226,19 @@ fn number_of(what: &str, wanted: &str, value: &Any<'_>) -> PyResult<f64> {
 pub(crate) fn seconds(what: &str, value: &Any<'_>) -> PyResult<Duration> {
     let seconds = number(what, value)?;
     Duration::try_from_secs_f64(seconds).map_err(|_| {
-        config_error_text(value.py(), &format!("{what} must be a number of seconds from 0, got {seconds}"))
+        let rule = if (1.0..f64::INFINITY).contains(&seconds) {
+            "less than 2**64 seconds"
+        } else {
+            "a number of seconds from 0"
+        };
+        config_error_text(value.py(), &format!("{what} must be {rule}, got {}", written(seconds)))
     })
+}
+
+/// As Python would write it: not with three hundred digits.
+fn written(seconds: f64) -> String {
+    let is_long = seconds.is_finite() && seconds != 0.0 && !(1e-4..1e16).contains(&seconds.abs());
+    if is_long { format!("{seconds:e}") } else { seconds.to_string() }
 }
 
 /// The time within which an answer is good.
@@ -237,10 +247,12 @@ pub(crate) fn objective(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
     let seconds = number("objective", value)?;
     let objective = Duration::try_from_secs_f64(seconds).ok().filter(|objective| !objective.is_zero());
     objective.map(Some).ok_or_else(|| {
-        config_error_text(
-            value.py(),
-            &format!("objective must be a number of seconds above 0, got {seconds}"),
-        )
+        let rule = match seconds {
+            1.0..f64::INFINITY => "less than 2**64 seconds",
+            0.0..1.0 if seconds > 0.0 => "at least a nanosecond",
+            _ => "a number of seconds above 0",
+        };
+        config_error_text(value.py(), &format!("objective must be {rule}, got {}", written(seconds)))
     })
 }
 

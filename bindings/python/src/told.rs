@@ -2,7 +2,8 @@
 //! signals. The core counts them; whoever comes by next and finds a number that was not told tells it. Of several
 //! threads, one tells each.
 //!
-//! A fork's child counts anew, so it has numbers of its own.
+//! A fork's child tells for itself, so it has numbers of its own. Its signals are looked at anew; its controller's
+//! moves are counted on, and what the parent told of them is no news.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,13 +28,17 @@ impl Told {
         }
     }
 
+    fn inherited(&self) -> Self {
+        Self { moves: self.moves.inherited(), ..Self::new() }
+    }
+
     /// Those of this process.
     #[inline]
     pub(crate) fn here(&self) -> &Self {
         let process = Process::current();
         let mut told = self;
         while told.process != process {
-            told = told.in_child.get_or_init(|| Box::new(Self::new()));
+            told = told.in_child.get_or_init(|| Box::new(told.inherited()));
         }
         told
     }
@@ -44,6 +49,10 @@ impl Told {
 pub(crate) struct Counted(AtomicU64);
 
 impl Counted {
+    fn inherited(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+
     #[inline]
     pub(crate) fn is_behind(&self, now: u64) -> bool {
         self.0.load(Ordering::Relaxed) < now

@@ -112,7 +112,8 @@ fn controller_warnings(warnings: &mut Vec<String>, table: &GateTable, controller
         if said.is_none() {
             warnings.push(format!("fixed holds {}, which nobody chose: set limit", bounds.prior()));
         }
-        if choice.min.or(choice.max).or(choice.ceiling).is_some() {
+        let starts_at_ceiling = said.zip(choice.ceiling).is_some_and(|(said, ceiling)| said > ceiling);
+        if choice.min.or(choice.max).or(choice.ceiling).is_some() && !starts_at_ceiling {
             warnings.push("fixed does not move: min, max and ceiling do nothing".to_owned());
         }
     } else if bounds.min() == bounds.max() {
@@ -125,6 +126,9 @@ fn controller_warnings(warnings: &mut Vec<String>, table: &GateTable, controller
     }
     if kind == Kind::Goodput && table.objective.is_none() {
         warnings.push("without an objective every success is good, however late it comes".to_owned());
+    }
+    if kind == Kind::Fixed {
+        return; // it has one limit, which is judged as any
     }
     let (lowest, first) = (table.thresholds.at(bounds.min()), table.thresholds.at(bounds.prior()));
     for priority in Priority::ALL {

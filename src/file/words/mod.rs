@@ -5,6 +5,7 @@ mod adaptive;
 use std::fmt::{self, Write};
 
 use crate::classifier::Classifier;
+use crate::controller::Kind;
 use crate::file::gates::Entry;
 use crate::priority::{Priority, Threshold};
 use crate::rate::Per;
@@ -28,12 +29,14 @@ fn explain_gate(to: &mut String, entry: &Entry) -> fmt::Result {
     let settings = Settings { limit: gate.limit(), ..gate.settings() };
     let Settings { limit, thresholds, rate, default_priority, enforce, .. } = settings.clone();
     let at_limit = thresholds.at(limit);
+    let most = thresholds.at(highest(&settings));
     let moves = if table.controller.is_some() { " for now" } else { "" };
     write!(to, "gate {}: at most {limit} at once{moves}", gate.name())?;
     let kept_out = Priority::ALL.into_iter().zip(at_limit).filter(|&(_, threshold)| threshold < limit);
     for (at, (priority, threshold)) in kept_out.enumerate() {
         let (comma, inside) = if at == 0 { (";", " are inside") } else { (",", "") };
         match threshold {
+            0 if most[priority.level()] > 0 => write!(to, "{comma} {priority} not at all")?,
             0 => write!(to, "{comma} {priority} never")?,
             _ => write!(to, "{comma} {priority} while fewer than {threshold}{inside}")?,
         }
@@ -67,16 +70,26 @@ fn explain_gate(to: &mut String, entry: &Entry) -> fmt::Result {
     Ok(())
 }
 
+/// The highest limit that there may be without the program's doing.
+fn highest(settings: &Settings) -> u32 {
+    let moving = settings.controller.filter(|(kind, _)| *kind != Kind::Fixed);
+    moving.map_or(settings.limit, |(_, bounds)| bounds.max().max(settings.limit))
+}
+
 /// What a limit makes of the thresholds that may not be meant.
 fn warnings(settings: &Settings) -> Vec<String> {
     let limit = settings.limit;
     if limit == 0 {
         return vec!["a limit of 0 admits nothing".to_owned()];
     }
+    let highest = highest(settings);
+    let most = settings.thresholds.at(highest);
     let mut warnings = Vec::new();
     for (priority, threshold) in Priority::ALL.into_iter().zip(settings.thresholds.at(limit)) {
-        if threshold == 0 {
-            warnings.push(format!("{priority} is never admitted: nothing of {limit} is left for it"));
+        if threshold == 0 && most[priority.level()] > 0 {
+            warnings.push(format!("{priority} is not admitted for now: nothing of {limit} is left for it"));
+        } else if threshold == 0 {
+            warnings.push(format!("{priority} is never admitted: nothing of {highest} is left for it"));
         }
         let share = settings.thresholds.get(priority).unwrap_or_else(|| Threshold::default_of(priority));
         if matches!(share, Threshold::Ppm(_)) && share != Threshold::ALL && share.at(limit) == limit {
@@ -101,5 +114,51 @@ fn explain_classifier(to: &mut String, classifier: &Classifier) -> fmt::Result {
             to,
             "  all other requests have the priority that their gate gives to those that name none"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file::Gates;
+
+    fn says(gate: &str) -> String {
+        Gates::from_toml("f.toml", &format!("[gates.db]\n{gate}")).expect("valid").explain()
+    }
+
+    #[test]
+    fn what_a_controller_may_let_in_later_is_not_said_to_be_never() {
+        let reserve = |weight| {
+            says(&format!(
+                "thresholds = {{ sheddable = {{ reserve = {weight} }} }}\n\
+                 controller = {{ kind = 'aimd', min = 4, max = 200 }}"
+            ))
+        };
+        let text = reserve(50);
+        assert!(text.contains("sheddable not at all") && !text.contains("never"), "{text}");
+        assert!(text.contains("warning: sheddable is not admitted for now: nothing of 28 is left"), "{text}");
+        let text = reserve(200);
+        assert!(text.contains("sheddable never") && !text.contains("for now: nothing"), "{text}");
+        assert!(text.contains("warning: sheddable is never admitted: nothing of 200 is left"), "{text}");
+    }
+
+    /// It has no least limit that it comes to.
+    #[test]
+    fn a_fixed_one_is_judged_at_the_limit_that_it_holds() {
+        let fixed = |rest: &str| says(&format!("limit = 20\ncontroller = {{ kind = 'fixed' }}\n{rest}"));
+        for priority in ["critical", "sheddable"] {
+            let text = fixed(&format!("thresholds = {{ {priority} = {{ reserve = 5 }} }}"));
+            assert!(!text.contains("not admitted"), "{text}");
+        }
+        let text = fixed("thresholds = { sheddable = { reserve = 20 } }");
+        assert!(text.contains("sheddable is never admitted: nothing of 20 is left"), "{text}");
+    }
+
+    #[test]
+    fn a_ceiling_that_lowers_a_fixed_limit_does_something() {
+        let text = says("limit = 20\ncontroller = { kind = 'fixed', ceiling = 5 }");
+        assert!(text.contains("it starts at the ceiling, 5, which is below 20"), "{text}");
+        assert!(!text.contains("do nothing"), "{text}");
+        let text = says("limit = 20\ncontroller = { kind = 'fixed', ceiling = 50 }");
+        assert!(text.contains("min, max and ceiling do nothing"), "{text}");
     }
 }

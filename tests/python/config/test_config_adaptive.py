@@ -7,6 +7,7 @@ from typing import Any
 
 from tidegate import Gates, _native
 from tidegate.simulate import limits
+from tidegate.testing import ManualClock
 
 CONTROLLED = "[gates.db]\nlimit = 20\ncontroller = { kind = 'goodput', min = 4, max = 200 }\n"
 
@@ -33,6 +34,26 @@ def test_a_reload_leaves_the_limit_that_a_controller_has_found() -> None:
     assert (change.key, change.previous, change.value) == ("limit", 20, 30)
     assert str(change).startswith("gate db: limit 20 -> 30 in the file, from which the controller starts")
     assert db.limit == 50
+
+
+def test_each_move_is_told_once_when_a_reload_brings_another_controller() -> None:
+    clock = ManualClock()
+    gates = Gates.from_toml("[gates.db]\nlimit = 20\ncontroller = { kind = 'aimd' }", clock=clock)
+    db = gates["db"]
+    seen: list[int] = []
+    db.subscribe(lambda event: seen.append(event.limit), "limit")
+
+    def overload(seconds: int) -> None:
+        for _ in range(11 * seconds):
+            permit = db.try_admit()
+            assert permit is not None
+            clock.advance(100_000_000)
+            permit.release("overload")
+
+    overload(3)
+    gates.reload("[gates.db]\nlimit = 20\ncontroller = { kind = 'aimd', max = 60, prior = 40 }")
+    overload(3)
+    assert seen == [change.limit for change in db.limit_history] == [18, 16, 14, 40, 36, 32, 28]
 
 
 SCENARIO = """

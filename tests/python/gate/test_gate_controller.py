@@ -487,13 +487,17 @@ def test_a_child_tells_its_own_moves(gate: Gate, clock: ManualClock) -> None:
     in_parent = len(seen)
     assert in_parent > 0
 
-    def child() -> list[int]:
+    def child() -> list[Any]:
+        served(gate, clock, 0.1, 1)
+        told_of_its_parents = len(seen) - in_parent
         served(gate, clock, 0.1, 300)
         served(gate, clock, 10 * OBJECTIVE, 200)
-        return [len(seen) - in_parent, len(gate.limit_history)]
+        moves = [change.limit for change in gate.limit_history[in_parent:]]
+        return [told_of_its_parents, [event.limit for event in seen[in_parent:]], moves]
 
-    told_in_child, in_history = in_child(child)
-    assert told_in_child > 0 and told_in_child <= in_history
+    told_of_its_parents, told_in_child, moves = in_child(child)
+    assert told_of_its_parents == 0
+    assert told_in_child == moves != []
     assert len(seen) == in_parent
 
 

@@ -18,7 +18,7 @@ import pytest
 from gatekit import in_child, until
 from tidegate import ConfigError
 from tidegate.demo.postgres_server import PostgresServer
-from tidegate.postgres import Waits, pressure
+from tidegate.postgres import Waits, _pause, pressure
 
 FAST = 0.1  # the least interval
 
@@ -78,6 +78,11 @@ def becomes(waits: Waits, holds: Callable[[float | None], bool]) -> None:
 
 
 # --- what it reads -----------------------------------------------------------------------------------
+
+
+def test_looks_are_no_closer_than_the_interval_and_failures_make_them_rarer() -> None:
+    assert [_pause(1.0, failures) for failures in (0, 1, 4, 5, 10**6)] == [1.0, 2.0, 16.0, 30.0, 30.0]
+    assert [_pause(60.0, failures) for failures in (0, 1, 5)] == [60.0, 60.0, 60.0]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,9 @@ def test_a_child_looks_for_itself_and_leaves_its_parents_session_alone(dsn: str,
     [
         ({"conninfo": 3}, TypeError, "conninfo must be a str"),
         ({"conninfo": "nonsense secret"}, ConfigError, "conninfo is no PostgreSQL address"),
-        ({"interval": 0.09}, ConfigError, "interval must be at least 0.1, got 0.09"),
+        ({"interval": 0.09}, ConfigError, "interval must be from 0.1 to 60, got 0.09"),
+        ({"interval": 60.1}, ConfigError, "interval must be from 0.1 to 60, got 60.1"),
+        ({"interval": 10**400}, ConfigError, "interval must be from 0.1 to 60, got 1000"),
         ({"interval": float("nan")}, ConfigError, "got nan"),
         ({"interval": float("inf")}, ConfigError, "got inf"),
         ({"interval": True}, TypeError, "interval must be a number, got True"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate::controller::{Cause, Choice, Kind, Window};
-use tidegate::{ConfigError, Gate, Outcome};
+use tidegate::{ConfigError, Gate, Outcome, Priority, Threshold, Thresholds};
 
 use crate::{CRITICAL, MS, Rig, SECOND, assert_close, assert_same, bounds};
 
@@ -83,6 +83,23 @@ fn thresholds_follow_the_limit() {
     assert_eq!(rig.gate.thresholds(), [20, 20, 18, 15]);
     rig.serve(11, 100 * MS, Outcome::Overload);
     assert_eq!(rig.gate.thresholds(), [18, 18, 17, 14]);
+}
+
+/// As in a file. At the least limit nobody would be let in any more, and nobody answered.
+#[test]
+fn a_controllers_least_limit_leaves_room_for_those_who_come() {
+    let reserve = |weight| Thresholds::default().with(Priority::Critical, Threshold::Reserve(weight));
+    let built = |kind, weight| {
+        Gate::builder("db", 0).controller(kind, bounds(5, 100, 20)).thresholds(reserve(weight)).build()
+    };
+    let no_room = ConfigError::NoRoom { min: 5, priority: Priority::Critical };
+    assert_eq!(built(Kind::Goodput, 5).err(), Some(no_room.clone()));
+    assert!(built(Kind::Fixed, 5).is_ok(), "it never comes there");
+    assert!(built(Kind::Goodput, 100).is_ok(), "at no limit is any of them let in");
+    let gate = built(Kind::Goodput, 4).expect("one is left");
+    assert_eq!(gate.set_thresholds(reserve(5)), Err(no_room));
+    assert_eq!(gate.thresholds(), [20, 16, 16, 15], "nothing was changed");
+    assert!(gate.set_thresholds(reserve(3)).is_ok());
 }
 
 #[test]
