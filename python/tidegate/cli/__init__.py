@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = top.parse_args(argv)
         if args.command is None:
             top.print_help(sys.stderr)
+            print("\ntidegate: error: name a command", file=sys.stderr)
             return _USAGE
         code: int = _COMMANDS[args.command].run(args, parsers[args.command])
         sys.stdout.flush()
