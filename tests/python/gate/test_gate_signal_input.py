@@ -57,7 +57,7 @@ def test_other_names_are_for_functions_and_for_what_is_pushed() -> None:
         ("db", {"enter_for": -1}, ConfigError, "enter_for must be a number of seconds from 0, got -1"),
         ("db", {"leave_for": float("nan")}, ConfigError, "leave_for must be a number of seconds from 0"),
         ("db", {"dwell": float("inf")}, ConfigError, "dwell must be a number of seconds from 0"),
-        ("db", {"ramp": "20s"}, TypeError, "ramp must be a number, got '20s'"),
+        ("db", {"ramp": "20s"}, TypeError, "ramp must be a number of seconds, got '20s'"),
         (
             "db",
             {"function": print, "good_for": -1},
