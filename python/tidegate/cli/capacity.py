@@ -85,7 +85,12 @@ def _configure_search(group: _Options) -> None:
     add("--no-proof", action="store_true", help="leave out the overload behind the gate")
     add("--accept", type=rate, metavar="RATE", help="prove that this much is sustained")
     add("--essential", type=_share, metavar="SHARE", help="find thresholds that protect this share")
-    add("--arrivals", choices=("poisson", "even", "trace"), default="poisson", help="pure chance (default), evenly spaced, or from --trace")
+    add(
+        "--arrivals",
+        choices=("poisson", "even", "trace"),
+        default="poisson",
+        help="pure chance (default), evenly spaced, or from --trace",
+    )
     add("--trace", type=Path, metavar="FILE", help="arrival times in the first column of a CSV file")
     add("--seed", type=seed, default=1, metavar="N", help="of everything left to chance (1)")
 
