@@ -1,8 +1,8 @@
 """The `tidegate` command.
 
 Each subcommand is one module with `SUMMARY`, `DESCRIPTION`, `USAGE`, `configure(parser)` and
-`run(args, parser)`. The last returns the exit code: 0 holds, 1 does not hold (or a bad file), 2 usage; 130 is interrupted, 141 that
-nobody reads the output any more.
+`run(args, parser)`. The last returns the exit code: 0 holds, 1 does not hold (or a bad file), 2 usage; 130 is
+interrupted, 141 that nobody reads the output any more.
 """
 
 from __future__ import annotations
