@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -119,19 +120,40 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// A gate and its permits that are forgotten together: the gate outlives the permits' release.
+// A gate and its permits that are forgotten together: the gate outlives the permits' release, and leaves no memory behind.
 func TestForgottenGates(t *testing.T) {
-	for range percent(2_000) {
-		gate := made(t, 4)
-		for range 3 {
-			admitted(t, gate, tidegate.Critical, 1).Weight()
-		}
-		if rand.IntN(50) == 0 {
+	rounds := func(count int) {
+		for range count {
+			for range 100 {
+				gate := made(t, 4, tidegate.WithTiming()) // 32 KiB and more
+				for range rand.IntN(4) {
+					admitted(t, gate, tidegate.Critical, 1).Weight()
+				}
+			}
 			runtime.GC()
+			runtime.Gosched()
 		}
 	}
-	runtime.GC()
-	runtime.GC()
+	rounds(5)
+	before := resident(t)
+	rounds(25)
+	if grown := resident(t) - before; grown > 40<<20 {
+		t.Errorf("2500 gates left %d bytes", grown)
+	}
+}
+
+// resident is the memory of the process; 0 where the system does not say it.
+func resident(t *testing.T) int {
+	said, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Log("without a look at the memory:", err)
+		return 0
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(said))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
 }
 
 // Limits that move while others enter: never more inside than the largest of them.

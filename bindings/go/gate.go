@@ -41,18 +41,22 @@ const reasonSize = 1 << 10
 var nothing byte
 
 // New makes a gate. The name is a label for people, 1 to 255 bytes of UTF-8 without control characters; two gates may
-// have the same. The limit, 0 to 2^31 - 1, is the most weight that may be in flight.
+// have the same. The limit, 0 to 2^31 - 1, is the most weight that may be in flight; with a controller it may be [Auto].
 func New(name string, limit int, options ...Option) (*Gate, error) {
 	if err := library(); err != nil {
 		return nil, err
 	}
-	made := plan{C.tidegate_go_config(), OutcomeOf}
-	made.config.limit = C.int64_t(limit)
+	made := plan{config: C.tidegate_go_config(), outcomeOf: OutcomeOf}
+	defer made.pinned.Unpin()
 	for _, option := range options {
 		if err := option(&made); err != nil {
 			return nil, err
 		}
 	}
+	if err := made.startAt(limit); err != nil {
+		return nil, err
+	}
+	made.watched()
 	gate := &Gate{name: name, outcomeOf: made.outcomeOf}
 	var why [reasonSize]C.char
 	text, size := pointerTo(name)
@@ -130,7 +134,7 @@ func (g *Gate) resolved(priority Priority) Priority {
 }
 
 // SetLimit sets the most weight that may be in flight, 0 to 2^31 - 1. Once it has returned, nothing is admitted above
-// it. Permits that are out stay valid.
+// it. Permits that are out stay valid. A controller starts anew from it, and takes none outside its bounds.
 func (g *Gate) SetLimit(limit int) error { return g.SetLimitCause(limit, "") }
 
 // SetLimitCause is SetLimit with the cause, for the gate's history; empty is none.
@@ -146,9 +150,17 @@ func (g *Gate) SetLimitCause(limit int, cause string) error {
 	status := C.tidegate_set_limit_cause(g.native, C.int64_t(limit), given)
 	runtime.KeepAlive(g)
 	if status == C.TIDEGATE_ERR_ARGUMENT {
-		return outside("limit", 0, limit)
+		return g.wrongLimit(limit)
 	}
 	return done(status)
+}
+
+// wrongLimit names the rule: with a controller its bounds.
+func (g *Gate) wrongLimit(limit int) error {
+	if controller, err := g.Controller(); err == nil && controller.Kind != NoController {
+		return argument("limit must be a whole number from %d to %d, got %d", controller.Min, controller.Max, limit)
+	}
+	return outside("limit", 0, limit)
 }
 
 // SetThresholds sets all thresholds; what is not named is the gate's default again.
@@ -186,19 +198,6 @@ func (g *Gate) Rate() (Rate, error) {
 func (g *Gate) SetEnforce(enforce bool) error {
 	status := C.tidegate_set_enforce(g.native, C.bool(enforce))
 	runtime.KeepAlive(g)
-	return done(status)
-}
-
-// Signal pushes a value from 0 to 1 into a signal of kind "pushed", which a configuration file gives to the gate. It is
-// good for so long, in whole milliseconds; after that the signal is unknown, which is never overload.
-func (g *Gate) Signal(name string, value float64, goodFor time.Duration) error {
-	text, length := pointerTo(name)
-	status := C.tidegate_signal(g.native, text, length, C.double(value), C.int64_t(goodFor.Milliseconds()))
-	runtime.KeepAlive(g)
-	if status == C.TIDEGATE_ERR_ARGUMENT {
-		return argument("a signal must be one of the gate's into which values are pushed, its value from 0 to 1 and good "+
-			"for no negative time, got %q, %v and %v", name, value, goodFor)
-	}
 	return done(status)
 }
 

@@ -44,6 +44,36 @@ static inline tidegate_permit tidegate_go_permit(void)
     return permit;
 }
 
+static inline tidegate_signal_config tidegate_go_signal_config(void)
+{
+    tidegate_signal_config config = TIDEGATE_SIGNAL_INIT;
+    return config;
+}
+
+static inline tidegate_controller_report tidegate_go_controller_report(void)
+{
+    tidegate_controller_report report = TIDEGATE_CONTROLLER_REPORT_INIT;
+    return report;
+}
+
+static inline tidegate_limit_change tidegate_go_limit_change(void)
+{
+    tidegate_limit_change change = TIDEGATE_LIMIT_CHANGE_INIT;
+    return change;
+}
+
+static inline tidegate_pressure tidegate_go_pressure(void)
+{
+    tidegate_pressure pressure = TIDEGATE_PRESSURE_INIT;
+    return pressure;
+}
+
+static inline tidegate_signal_report tidegate_go_signal_report(void)
+{
+    tidegate_signal_report report = TIDEGATE_SIGNAL_REPORT_INIT;
+    return report;
+}
+
 /* The attributes stand in `texts` one after the other, each a name with its NUL and a value; `sizes` has how
  * long each of them is. */
 static inline tidegate_status tidegate_go_classify(const tidegate_gates *gates, const char *texts,

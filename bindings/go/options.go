@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 )
 
@@ -15,6 +16,8 @@ type Option func(*plan) error
 // plan is what a gate is made from.
 type plan struct {
 	config    C.tidegate_config
+	signals   []C.tidegate_signal_config
+	pinned    runtime.Pinner // what config points at
 	outcomeOf func(error) Outcome
 }
 

@@ -68,6 +68,6 @@ else
     echo "without PostgreSQL: $(tail -1 <<<"$said")"
 fi
 tests "vectors" vectors
-tests "package" gate collected library http pg
+tests "package" gate shed controller pressure collected library http pg
 step "npm pack makes a package that finds its library" packed
 summary node

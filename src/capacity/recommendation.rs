@@ -23,6 +23,8 @@ const BAND: u32 = 64;
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Recommendation {
+    /// What an answer may take, in seconds: the objective of the recommended gate.
+    pub timeout: f64,
     /// The highest rate that held without a gate, and the lowest that did not.
     pub breaking_point: Bracket,
     /// How many to let in at a time.
@@ -142,6 +144,7 @@ impl Search {
     #[must_use]
     pub fn recommendation(&self) -> Recommendation {
         let mut found = Recommendation {
+            timeout: self.plan().timeout,
             breaking_point: self.bracket(),
             complete: self.next_step().is_none(),
             proof: self.of(Phase::Proof).last().map(Share::bad),

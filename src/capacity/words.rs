@@ -251,20 +251,21 @@ impl Recommendation {
     /// is none.
     #[must_use]
     pub fn toml(&self, gate: &str) -> Option<String> {
-        Some(toml(gate, self.limit?, self.thresholds.map(|reserved| reserved.fraction), &self.verdict))
+        let sheddable = self.thresholds.map(|reserved| reserved.fraction);
+        Some(toml(gate, self.limit?, self.timeout, sheddable, &self.verdict))
     }
 }
 
-/// A configuration of a gate with this limit, which lets the sheddable in up to a fraction of it; `why` stands
-/// above it.
+/// A configuration of a gate with this limit, which lets the sheddable in up to a fraction of it, and where an answer
+/// within `objective` seconds is good; `why` stands above it.
 #[must_use]
-pub fn toml(gate: &str, limit: u32, sheddable: Option<f64>, why: &str) -> String {
+pub fn toml(gate: &str, limit: u32, objective: f64, sheddable: Option<f64>, why: &str) -> String {
     let key = key(gate);
     let mut text = String::from("# Recommended by a capacity test.\n");
     for line in why.lines().flat_map(|line| line.split_inclusive(". ")) {
         let _ = writeln!(text, "# {}", line.trim_end());
     }
-    let _ = writeln!(text, "[gates.{key}]\nlimit = {limit}");
+    let _ = writeln!(text, "[gates.{key}]\nlimit = {limit}\nobjective = \"{objective}s\"");
     if let Some(sheddable) = sheddable {
         // What is more important is not to meet a lower threshold.
         let plus = sheddable.max(PLUS);

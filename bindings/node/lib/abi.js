@@ -1,7 +1,9 @@
 // include/tidegate.h: its structs and functions. Nothing else in this package knows how they are called.
 
 const koffi = require("koffi");
+const { errorOf } = require("./errors.js");
 const { load } = require("./library.js");
+const { ERROR } = require("./words.js");
 
 const { library, file } = load();
 
@@ -11,6 +13,26 @@ const Rate = koffi.struct("tidegate_rate", {
   burst: "int64_t",
   per: "int32_t",
   reserved: "int32_t",
+});
+const Controller = koffi.struct("tidegate_controller", {
+  kind: "int32_t",
+  reserved: "int32_t",
+  min: "int64_t",
+  max: "int64_t",
+  ceiling: "int64_t",
+  prior: "int64_t",
+});
+const SignalConfig = koffi.struct("tidegate_signal_config", {
+  struct_size: "uint32_t",
+  kind: "int32_t",
+  name: "const char *",
+  enter: "double",
+  leave: "double",
+  full: "double",
+  enter_for: "double",
+  leave_for: "double",
+  dwell: "double",
+  ramp: "double",
 });
 const Config = koffi.struct("tidegate_config", {
   struct_size: "uint32_t",
@@ -22,6 +44,10 @@ const Config = koffi.struct("tidegate_config", {
   bare_entries: "bool",
   reserved: koffi.array("uint8_t", 5),
   rate: Rate,
+  controller: Controller,
+  objective: "double",
+  signals: koffi.pointer(SignalConfig),
+  signal_count: "size_t",
 });
 const Permit = koffi.struct("tidegate_permit", {
   struct_size: "uint32_t",
@@ -52,6 +78,55 @@ const Stats = koffi.struct("tidegate_stats", {
   over_in_flight: "uint64_t",
   occupancy_us: "uint64_t",
 });
+const ControllerReport = koffi.struct("tidegate_controller_report", {
+  struct_size: "uint32_t",
+  kind: "int32_t",
+  min: "uint32_t",
+  max: "uint32_t",
+  prior: "uint32_t",
+  cause: "int32_t",
+  objective: "double",
+  looks: "uint64_t",
+  moves: "uint64_t",
+  probes: "uint64_t",
+  window: "double",
+  completions: "uint64_t",
+  good: "uint64_t",
+  overload: "uint64_t",
+  admissions: "uint64_t",
+  refusals: "uint64_t",
+});
+const LimitChange = koffi.struct("tidegate_limit_change", {
+  struct_size: "uint32_t",
+  from: "uint32_t",
+  to: "uint32_t",
+  reserved: "uint32_t",
+  age: "double",
+  cause: koffi.array("char", 64),
+});
+const Pressure = koffi.struct("tidegate_pressure", {
+  struct_size: "uint32_t",
+  overloaded: "bool",
+  reserved: koffi.array("uint8_t", 3),
+  level: "double",
+  shares: koffi.array("double", 4, "Array"),
+  signals: "uint64_t",
+  transitions: "uint64_t",
+});
+const SignalReport = koffi.struct("tidegate_signal_report", {
+  struct_size: "uint32_t",
+  overloaded: "bool",
+  reserved: koffi.array("uint8_t", 3),
+  value: "double",
+  level: "double",
+  enter: "double",
+  leave: "double",
+  full: "double",
+  reads: "uint64_t",
+  failures: "uint64_t",
+  cost: "double",
+  name: koffi.array("char", 256),
+});
 const Attribute = koffi.struct("tidegate_attribute", {
   name: "const char *",
   value: "const uint8_t *",
@@ -67,12 +142,36 @@ const Bytes = "uint8_t *";
 /** A function that answers a tidegate_status. */
 const call = (name, ...parameters) => library.func(name, "int32_t", parameters);
 
+const statusText = library.func("tidegate_status_str", "const char *", ["int32_t"]);
+
+/** Throws what a negative status stands for; `rule` says what was broken. */
+function check(status, rule) {
+  if (status < 0) throw errorOf(status, rule(), statusText(status));
+}
+
+/** What a call reads at position 0, 1, ... of something, up to its end. */
+function each(read, structSize, pointer) {
+  const all = [];
+  for (;;) {
+    const next = { struct_size: structSize };
+    const status = read(pointer, all.length, next);
+    if (status === ERROR.ARGUMENT) return all;
+    check(status, () => read.name);
+    all.push(next);
+  }
+}
+
 module.exports = {
   file,
   sizes: {
     config: koffi.sizeof(Config),
     permit: koffi.sizeof(Permit),
     stats: koffi.sizeof(Stats),
+    signalConfig: koffi.sizeof(SignalConfig),
+    controllerReport: koffi.sizeof(ControllerReport),
+    limitChange: koffi.sizeof(LimitChange),
+    pressure: koffi.sizeof(Pressure),
+    signalReport: koffi.sizeof(SignalReport),
   },
 
   gateNew: call("tidegate_gate_new", koffi.pointer(Config), Bytes, "size_t", out(Gate), Bytes, "size_t"),
@@ -95,6 +194,10 @@ module.exports = {
   setEnforce: call("tidegate_set_enforce", Gate, "bool"),
   close: call("tidegate_close", Gate),
   drain: call("tidegate_drain", Gate, "int64_t"),
+  getController: call("tidegate_get_controller", Gate, inout(ControllerReport)),
+  getLimitChange: call("tidegate_get_limit_change", Gate, "size_t", inout(LimitChange)),
+  getPressure: call("tidegate_get_pressure", Gate, inout(Pressure)),
+  getSignal: call("tidegate_get_signal", Gate, "size_t", inout(SignalReport)),
 
   open: call("tidegate_open", "const char *", out(Gates), Bytes, "size_t"),
   openText: call("tidegate_open_text", Bytes, "size_t", "const char *", out(Gates), Bytes, "size_t"),
@@ -105,7 +208,9 @@ module.exports = {
   reloadText: call("tidegate_reload_text", Gates, Bytes, "size_t", Bytes, "size_t"),
   explain: call("tidegate_explain", Gates, Bytes, "size_t", out("size_t")),
   classify: call("tidegate_classify", Gates, koffi.pointer(Attribute), "size_t", out("int32_t"), Bytes, "size_t"),
-  statusText: library.func("tidegate_status_str", "const char *", ["int32_t"]),
+  statusText,
+  check,
+  each,
 
   /** For tests, of a library with the test hooks. */
   hook: (declaration) => library.func(declaration),

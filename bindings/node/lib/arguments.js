@@ -38,9 +38,48 @@ function withoutNul(text, name) {
   return text;
 }
 
-function number(value, name) {
-  if (typeof value !== "number") throw new TypeError(`${name} must be a number, got ${shown(value)}`);
-  return value;
+/** A whole number from 1 that an int32_t holds. */
+function counting(value, name) {
+  const number = whole(value, name);
+  if (number < 1 || number > MAX_WEIGHT) {
+    throw new RangeError(`${name} must be a whole number from 1 to ${MAX_WEIGHT}, got ${shown(value)}`);
+  }
+  return number;
+}
+
+/** A share of the whole. */
+function share(value, name) {
+  if (typeof value === "number" && value >= 0 && value <= 1) return value;
+  throw new RangeError(`${name} must be a number from 0 to 1, got ${shown(value)}`);
+}
+
+/** A time in seconds. */
+function seconds(value, name) {
+  if (typeof value === "number" && value >= 0) return value;
+  throw new RangeError(`${name} must be a number of seconds from 0, got ${shown(value)}`);
+}
+
+/** A time in seconds as whole milliseconds, rounded up; but what is off by less than a microsecond is not off. */
+function milliseconds(value, name) {
+  const number = Math.ceil(Math.round(seconds(value, name) * 1e6) / 1e3);
+  if (Number.isSafeInteger(number)) return number;
+  throw new RangeError(`${name} must be a time that can end, got ${shown(value)}`);
+}
+
+/** The number of a word, from 1. */
+function oneOf(words, word, name) {
+  if (words.includes(word)) return words.indexOf(word) + 1;
+  throw new RangeError(`${name} must be one of ${words.join(", ")}, got ${shown(word)}`);
+}
+
+/** A name that nobody knows is a slip of the pen, not to be passed over. */
+function known(options, names) {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`options must be an object, got ${shown(options)}`);
+  }
+  for (const name in options) {
+    if (!names.includes(name)) throw new TypeError(`unknown option ${name}; there are ${names.join(", ")}`);
+  }
 }
 
 function flag(value, name) {
@@ -78,13 +117,30 @@ function rate(text, burst) {
   return { count: BigInt(count), burst: burstOf(burst), per: SECONDS_OF_UNIT[unit], reserved: 0 };
 }
 
-function burstOf(burst) {
-  if (burst === undefined) return 0; // the default, in C
-  const number = whole(burst, "burst");
-  if (number < 1 || number > MAX_WEIGHT) {
-    throw new RangeError(`burst must be a whole number from 1 to ${MAX_WEIGHT}, got ${shown(burst)}`);
-  }
-  return number;
+/** Unless it is said it has its default, in C. */
+const burstOf = (burst) => (burst === undefined ? 0 : counting(burst, "burst"));
+
+/** The time within which an answer is good; null is none. */
+function objective(value) {
+  if (value === undefined || value === null) return 0;
+  if (seconds(value, "objective") > 0) return value;
+  throw new RangeError(`objective must be longer than zero, got ${shown(value)}`);
 }
 
-module.exports = { ended, flag, number, rate, thresholds, utf8, whole, withoutNul };
+module.exports = {
+  MAX_WEIGHT,
+  counting,
+  ended,
+  flag,
+  known,
+  milliseconds,
+  objective,
+  oneOf,
+  rate,
+  seconds,
+  share,
+  thresholds,
+  utf8,
+  whole,
+  withoutNul,
+};

@@ -1,19 +1,33 @@
 const abi = require("./abi.js");
 const args = require("./arguments.js");
+const limits = require("./controller.js");
 const { Shed, errorOf } = require("./errors.js");
 const { Handle } = require("./handle.js");
 const { outcomeOf } = require("./outcome.js");
 const { Permit } = require("./permit.js");
+const pressures = require("./pressure.js");
 const { currentPriority } = require("./priority.js");
 const { statsOf } = require("./stats.js");
 const words = require("./words.js");
 
 /** What may be said when a gate is made. */
-const OPTIONS = ["thresholds", "rate", "burst", "defaultPriority", "enforce", "timing", "outcomeOf"];
+const OPTIONS = [
+  "thresholds",
+  "rate",
+  "burst",
+  "defaultPriority",
+  "enforce",
+  "timing",
+  "controller",
+  "objective",
+  "signals",
+  "outcomeOf",
+];
 /** What a call may say of a request. */
 const ASK = ["priority", "weight"];
 
 const REASON_BYTES = 1024;
+const { check } = abi;
 const NO_OPTIONS = Object.freeze({});
 /** Between two looks whether a gate is empty, in milliseconds: what others than this thread do is not told. */
 const LOOK_MS = 20;
@@ -34,19 +48,25 @@ class Gate {
       this.#outcomeOf = outcomeOf;
       return;
     }
-    known(options, OPTIONS);
+    args.known(options, OPTIONS);
     this.#outcomeOf = outcomes(options.outcomeOf);
+    const controller = limits.controller(options.controller);
+    const signals = pressures.signals(options.signals);
     const { data, length } = args.utf8(name, "name");
     const config = {
       struct_size: abi.sizes.config,
       default_priority: options.defaultPriority === undefined ? 1 : words.levelOf(options.defaultPriority),
-      limit: args.whole(limit, "limit"),
+      limit: limits.limit(limit, controller.kind !== 0),
       thresholds: args.thresholds(options.thresholds),
       enforce: args.flag(options.enforce ?? true, "enforce"),
       timing: args.flag(options.timing ?? false, "timing"),
       bare_entries: false,
       reserved: [0, 0, 0, 0, 0],
       rate: args.rate(options.rate, options.burst),
+      controller,
+      objective: args.objective(options.objective),
+      signals: signals.length === 0 ? null : signals,
+      signal_count: signals.length,
     };
     const made = [null];
     const why = Buffer.alloc(REASON_BYTES);
@@ -131,7 +151,17 @@ class Gate {
   setLimit(limit, { cause } = NO_OPTIONS) {
     const text = cause === undefined ? null : args.withoutNul(cause, "cause");
     const status = abi.setLimitCause(this.#handle.pointer, args.whole(limit, "limit"), text);
-    check(status, () => `limit must be a whole number from 0 to 2147483647, got ${words.shown(limit)}`);
+    check(status, () => limits.limitRule(limit, this.controller ?? undefined));
+  }
+
+  /** What moves the limit, and where that is; null where nothing does. */
+  get controller() {
+    return limits.controllerReport(this.#handle.pointer);
+  }
+
+  /** The last 64 changes of the limit, the latest last. */
+  limitHistory() {
+    return limits.limitHistory(this.#handle.pointer);
   }
 
   setThresholds(thresholds) {
@@ -160,14 +190,12 @@ class Gate {
 
   /** Pushes a value into one of the gate's signals, good for so many seconds. */
   signal(name, value, { goodFor = 5 } = NO_OPTIONS) {
-    const { data, length } = args.utf8(name, "name");
-    const time = args.whole(Math.ceil(goodFor * 1000), "goodFor in milliseconds");
-    check(
-      abi.signal(this.#handle.pointer, data, length, args.number(value, "value"), time),
-      () =>
-        "a signal must be one of the gate's into which values are pushed, its value from 0 to 1 and good for no " +
-        `negative time, got ${words.shown(name)}, ${words.shown(value)} and ${words.shown(goodFor)}`,
-    );
+    pressures.push(this.#handle.pointer, name, value, goodFor);
+  }
+
+  /** What the gate's signals come to; null where there are none. */
+  pressure() {
+    return pressures.pressure(this.#handle.pointer);
   }
 
   /** Seconds to stay away, for a request like this; null: unknown; Infinity: no retry can succeed. */
@@ -200,9 +228,7 @@ class Gate {
 
   /** Closes the gate and waits until everything inside has left: true; or false after `timeout` seconds. */
   async drain({ timeout = Number.POSITIVE_INFINITY } = NO_OPTIONS) {
-    if (typeof timeout !== "number" || !(timeout >= 0)) {
-      throw new RangeError(`timeout must be a number of seconds from 0, got ${words.shown(timeout)}`);
-    }
+    args.seconds(timeout, "timeout");
     const handle = this.#handle;
     const isEmpty = () => abi.drain(handle.pointer, 0) === 0;
     const deadline = performance.now() + timeout * 1000;
@@ -274,29 +300,15 @@ const RATE = words.REASONS.indexOf("rate") + 1;
 /** The priority's number and the weight of a request. */
 function ask(options) {
   if (options === NO_OPTIONS) return { level: words.levelOf(currentPriority()), weight: 1 };
-  known(options, ASK);
+  args.known(options, ASK);
   const { priority = currentPriority(), weight = 1 } = options;
   return { level: words.levelOf(priority), weight: args.whole(weight, "weight") };
-}
-
-/** A name that nobody knows is a slip of the pen, not to be passed over. */
-function known(options, names) {
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(`options must be an object, got ${words.shown(options)}`);
-  }
-  for (const name in options) {
-    if (!names.includes(name)) throw new TypeError(`unknown option ${name}; there are ${names.join(", ")}`);
-  }
 }
 
 function outcomes(own) {
   if (own === undefined) return outcomeOf;
   if (typeof own !== "function") throw new TypeError(`outcomeOf must be a function, got ${words.shown(own)}`);
   return own;
-}
-
-function check(status, rule) {
-  if (status < 0) throw errorOf(status, rule(), abi.statusText(status));
 }
 
 function rateOf({ count, burst, per }) {

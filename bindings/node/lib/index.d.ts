@@ -27,6 +27,46 @@ export interface Ask {
   readonly weight?: Whole;
 }
 
+/** What moves a limit; docs/choosing.md says which when. */
+export type ControllerKind = "fixed" | "aimd" | "gradient2" | "vegas" | "goodput";
+
+/** A controller, and within which bounds it moves the limit. */
+export interface Controller {
+  readonly kind: ControllerKind;
+  /** The smallest limit, 1 to `max`. Default 1. */
+  readonly min?: Whole;
+  /** The largest, 1 to 2147483647. Default 1000, or `min` if that is more. */
+  readonly max?: Whole;
+  /** A limit that a capacity test has shown to hold, at least `min`: nothing goes above it. Default none. */
+  readonly ceiling?: Whole;
+  /** The limit to start from. Default the gate's own, and without one the geometric mean of `min` and `max`. */
+  readonly prior?: Whole;
+}
+
+/** What a signal measures; `pushed` is what `Gate.signal` pushes. */
+export type SignalKind = "cpu" | "memory" | "psi-cpu" | "psi-memory" | "psi-io" | "latency" | "errors" | "pushed";
+
+/** A signal to watch, and what its readings mean; the defaults are the kind's: docs/signals.md. */
+export interface Signal {
+  readonly kind: SignalKind;
+  /** A label of 1 to 255 bytes without control characters, one of its own. Default the kind's name. */
+  readonly name?: string;
+  /** Overloaded at this pressure or above, 0 to 1. */
+  readonly enter?: number;
+  /** Not overloaded any more at this pressure or below; below `enter`. */
+  readonly leave?: number;
+  /** The pressure at which all is shed that can be; `enter` or above. */
+  readonly full?: number;
+  /** For how many seconds it must stay at `enter` or above. */
+  readonly enterFor?: number;
+  /** For how many seconds it must stay at `leave` or below. */
+  readonly leaveFor?: number;
+  /** How many seconds it rests after a change. */
+  readonly dwell?: number;
+  /** In how many seconds what it sheds may rise from nothing to all. */
+  readonly ramp?: number;
+}
+
 /** What can be said when a gate is made. */
 export interface GateOptions {
   /** Default 1, 1, 0.9 and 0.75 of the limit. They must not rise as importance falls. */
@@ -41,6 +81,12 @@ export interface GateOptions {
   readonly enforce?: boolean;
   /** Whether to measure how long permits are held. Default false. */
   readonly timing?: boolean;
+  /** What moves the limit. Default nothing. */
+  readonly controller?: Controller | null;
+  /** The seconds within which an answer is good, for the controller and for latency. Default: every success is. */
+  readonly objective?: number | null;
+  /** What else to watch. Default nothing. */
+  readonly signals?: readonly Signal[] | null;
   /** What an error of `run` says of the resource. What it leaves undefined, the default decides: see `outcomeOf`. */
   readonly outcomeOf?: (error: unknown) => Outcome | undefined;
 }
@@ -78,6 +124,79 @@ export interface Stats {
   readonly generation: number;
 }
 
+/** What a gate's controller is at. */
+export interface ControllerReport {
+  readonly kind: ControllerKind;
+  readonly min: number;
+  /** The ceiling included. */
+  readonly max: number;
+  /** Where it started. */
+  readonly prior: number;
+  /** Why the limit is what it is. */
+  readonly cause: "hold" | "probe" | "raise" | "lower" | "lost";
+  readonly objective: number | null;
+  /** How often it looked, how often it moved the limit on evidence, and how often for an experiment, there and back. */
+  readonly looks: number;
+  readonly moves: number;
+  readonly probes: number;
+  /** What it looked at last. */
+  readonly window: Window;
+}
+
+/** What a controller looks at. */
+export interface Window {
+  /** How many seconds it was. */
+  readonly elapsed: number;
+  /** The permits that came back with `success` or `overload`; of these the good ones, and those with `overload`. */
+  readonly completions: number;
+  readonly good: number;
+  readonly overload: number;
+  readonly admissions: number;
+  /** Requests that met a full gate. */
+  readonly refusals: number;
+}
+
+/** One change of a gate's limit, `age` seconds ago. */
+export interface LimitChange {
+  readonly from: number;
+  readonly to: number;
+  readonly age: number;
+  /** Up to 63 bytes of what whoever changed it said; of a controller `raise`, `lower` or `lost`. */
+  readonly cause: string | null;
+}
+
+/** What a gate's signals come to. */
+export interface Pressure {
+  /** That of the worst signal, 0 to 1. */
+  readonly level: number;
+  /** Which share of each priority it sheds, 0 to 1. */
+  readonly shares: PerPriority<number>;
+  /** Whether any signal is. */
+  readonly overloaded: boolean;
+  /** How often one became overloaded, or no longer was. */
+  readonly transitions: number;
+  /** In the order in which they were given. */
+  readonly signals: readonly SignalReport[];
+}
+
+/** What one signal says. */
+export interface SignalReport {
+  readonly name: string;
+  /** What it said when it was last looked at, 0 to 1; null: unknown. */
+  readonly value: number | null;
+  readonly overloaded: boolean;
+  /** Its own pressure level, 0 to 1. */
+  readonly level: number;
+  readonly enter: number;
+  readonly leave: number;
+  readonly full: number;
+  /** How often it was measured, or a value pushed; and how often it did not know. */
+  readonly reads: number;
+  readonly failures: number;
+  /** How many seconds the last measurement took. */
+  readonly cost: number;
+}
+
 /** The right to use the resource once. */
 export class Permit {
   private constructor();
@@ -99,14 +218,22 @@ export class Permit {
 export class Gate {
   /**
    * @param name A label of 1 to 255 bytes without control characters.
-   * @param limit The most weight that may be in flight, 0 to 2147483647.
+   * @param limit The most weight that may be in flight, 0 to 2147483647. With a controller where that starts; null
+   *   leaves it to the controller.
    * @throws RangeError, TypeError or ConfigError, naming the value and the rule.
    */
   constructor(name: string, limit: Whole, options?: GateOptions);
+  constructor(
+    name: string,
+    limit: Whole | null | undefined,
+    options: GateOptions & { readonly controller: Controller },
+  );
   readonly name: string;
   readonly limit: number;
   readonly inFlight: number;
   readonly rate: Rate | null;
+  /** What moves the limit, and where that is; null where nothing does. */
+  readonly controller: ControllerReport | null;
   /** A permit, or null where the request is shed. */
   tryAdmit(ask?: Ask): Permit | null;
   /**
@@ -126,7 +253,10 @@ export class Gate {
   runSync<T>(work: () => T, ask?: Ask): T;
   /** What an error says of the resource. Never throws. */
   outcomeOf(error: unknown): Outcome;
-  /** Sets the limit; nothing is admitted above it once this has returned. `cause` is for the gate's history. */
+  /**
+   * Sets the limit; nothing is admitted above it once this has returned. `cause` is for the gate's history. A
+   * controller starts anew from it, and takes none outside its bounds.
+   */
   setLimit(limit: Whole, options?: { readonly cause?: string }): void;
   /** Sets the thresholds of all priorities; those that are not named get their defaults. */
   setThresholds(thresholds: Thresholds): void;
@@ -135,10 +265,14 @@ export class Gate {
   /** Switches dry run off (true) or on (false). */
   setEnforce(enforce: boolean): void;
   /**
-   * Pushes a value from 0 to 1 into a signal of kind "pushed", which a configuration file gives to the gate; after
-   * `goodFor` seconds (5) it is unknown, which is never overload.
+   * Pushes a value from 0 to 1 into a signal of kind `pushed`; whoever asks for a permit next has it looked at. After
+   * `goodFor` seconds (5; rounded up to milliseconds) it is unknown, which is never overload.
    */
   signal(name: string, value: number, options?: { readonly goodFor?: number }): void;
+  /** What the gate's signals come to, null where there are none. Where it is time to look at them, this does. */
+  pressure(): Pressure | null;
+  /** The last 64 changes of the limit, the latest last. A controller's experiments are not among them. */
+  limitHistory(): LimitChange[];
   /** Seconds to stay away, for a request like this; null: unknown; Infinity: no retry can succeed. */
   retryAfter(ask?: Ask): number | null;
   /** For how many seconds a share `q` (0 to 1) of a priority's permits were held at most; null: not measured. */

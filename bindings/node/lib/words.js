@@ -3,6 +3,9 @@
 const PRIORITIES = Object.freeze(["critical_plus", "critical", "sheddable_plus", "sheddable"]);
 const OUTCOMES = Object.freeze(["success", "overload", "ignore"]);
 const REASONS = Object.freeze(["limit", "priority", "rate", "pressure", "closed", "timeout", "share"]);
+const CONTROLLERS = Object.freeze(["fixed", "aimd", "gradient2", "vegas", "goodput"]);
+const CAUSES = Object.freeze(["hold", "probe", "raise", "lower", "lost"]);
+const SIGNALS = Object.freeze(["cpu", "memory", "psi-cpu", "psi-memory", "psi-io", "latency", "errors", "pushed"]);
 
 /** What asks for the gate's default priority. */
 const DEFAULT_PRIORITY = 1000;
@@ -59,12 +62,15 @@ function shown(value) {
 
 module.exports = {
   ALIASES,
+  CAUSES,
+  CONTROLLERS,
   DEFAULT_PRIORITY,
   ERROR,
   OUTCOMES,
   PRIORITIES,
   REASONS,
   SECONDS_OF_UNIT,
+  SIGNALS,
   THRESHOLD,
   levelOf,
   numberOfOutcome,

@@ -63,6 +63,30 @@ test("a permit keeps its gate, and a gate of a file its file", async () => {
   );
 });
 
+const timed = "[gates.db]\nlimit = 1\ntiming = true";
+const LEFT = {
+  gates: () => new Gate("db", 1, { timing: true }),
+  "gates of a file": () => Gates.parse(timed).get("db"),
+  "gates with a permit out": () => new Gate("db", 1, { timing: true }).admit(),
+};
+
+for (const [what, make] of Object.entries(LEFT)) {
+  test(`D36 ${what} that nobody holds any more leave no memory behind`, async () => {
+    const rounds = async (count) => {
+      for (let round = 0; round < count; round += 1) {
+        for (let each = 0; each < 100; each += 1) make();
+        global.gc();
+        await turn();
+      }
+    };
+    await rounds(5);
+    const before = process.memoryUsage.rss();
+    await rounds(25); // 2,500 of 32 KiB and more each
+    const grown = process.memoryUsage.rss() - before;
+    assert.ok(grown < 40_000_000, `${grown} bytes`);
+  });
+}
+
 test("a drain hears of what was forgotten", async () => {
   const gate = new Gate("db", 1);
   (() => gate.admit())();

@@ -77,14 +77,30 @@ test("a shed says why, and has no stack", () => {
 
 test("a stack trace limit that was set stays set", () => {
   const before = Error.stackTraceLimit;
+  Error.stackTraceLimit = 7;
   caught(() => new Gate("db", 0).admit());
-  assert.equal(Error.stackTraceLimit, before);
+  assert.equal(Error.stackTraceLimit, 7);
+  Error.stackTraceLimit = before;
 });
 
 test("runSync refuses work that is not done when it returns, and gives the permit back", () => {
   const gate = new Gate("db", 1);
-  assert.throws(() => gate.runSync(async () => 1), /returned a promise/);
+  assert.throws(() => gate.runSync(async () => 1), { name: "TypeError", message: /returned a promise/ });
   assert.equal(gate.inFlight, 0);
+  for (const nothing of [undefined, null]) {
+    assert.equal(
+      gate.runSync(() => nothing),
+      nothing,
+    );
+  }
+  const { success } = gate.stats().released;
+  for (const name of ["TimeoutError", "AbortError", "Error"]) {
+    const thrower = () => {
+      throw error(name);
+    };
+    assert.throws(() => gate.runSync(thrower), { name });
+  }
+  assert.deepEqual(gate.stats().released, { success: success + 1, overload: 1, ignore: 1 });
   assert.equal(
     gate.runSync(() => 3),
     3,
@@ -156,7 +172,13 @@ test("D16 numbers are never cut to size", async () => {
       assert.throws(() => gate.setThresholds({ sheddable: value === true ? 2 : value }), RangeError);
     }
   }
-  assert.throws(() => gate.tryAdmit({ weight: 0 }), RangeError);
+  const weights = /^RangeError: weight must be a whole number from 1 to 2147483647, got 0$/;
+  assert.throws(() => gate.tryAdmit({ weight: 0 }), weights);
+  assert.throws(() => gate.retryAfter({ weight: 0 }), weights);
+  const reserves = /^RangeError: a reserve must be a whole number from 0 to 2147483647$/;
+  assert.throws(() => gate.setThresholds({ sheddable: { reserve: -1 } }), reserves);
+  assert.throws(() => gate.setLimit(-1), /^RangeError: limit must be a whole number from 0 to 2147483647, got -1$/);
+  assert.throws(() => gate.setRate("1/s", { burst: 0 }), /burst must be a whole number from 1 to 2147483647, got 0$/);
   assert.equal(gate.limit, 5);
   assert.deepEqual(gate.stats().generation, 0, "nothing was changed");
   assert.equal(gate.stats().admitted.critical, 0);
@@ -190,6 +212,91 @@ test("a slip of the pen is no option", async () => {
   assert.throws(() => new Gate("db", 1).tryAdmit({ prio: "critical" }), /unknown option prio/);
   assert.throws(() => new Gate("db", 1).tryAdmit("critical"), /options must be an object/);
   await assert.rejects(new Gate("db", 1).run(), /^TypeError: work must be a function/);
+  for (const outcomeOf of [null, "overload", {}]) {
+    assert.throws(() => new Gate("db", 1, { outcomeOf }), /^TypeError: outcomeOf must be a function/);
+  }
+});
+
+test("a flag is true or false, and nothing that is like it", () => {
+  const gate = new Gate("db", 1);
+  for (const value of ["no", 0, 1, {}]) {
+    const refused = { name: "TypeError", message: /(enforce|timing) must be true or false, got / };
+    assert.throws(() => new Gate("db", 1, { enforce: value }), refused);
+    assert.throws(() => new Gate("db", 1, { timing: value }), refused);
+    assert.throws(() => gate.setEnforce(value), refused);
+  }
+  assert.throws(() => gate.setEnforce(null), TypeError);
+  assert.equal(gate.stats().enforce, true);
+});
+
+test("a permit says what it was admitted with, and leaves once", () => {
+  const gate = new Gate("db", 3, { enforce: false });
+  const facts = ({ priority, weight, over, released }) => ({ priority, weight, over, released });
+  const permit = gate.admit({ priority: "sheddable_plus", weight: 2 });
+  const beyond = gate.admit({ weight: 3 });
+  const unread = gate.admit();
+  assert.deepEqual(facts(permit), { priority: "sheddable_plus", weight: 2, over: false, released: false });
+  assert.deepEqual(facts(beyond), { priority: "critical", weight: 3, over: true, released: false });
+  assert.throws(() => permit.release("failed"), RangeError);
+  assert.deepEqual([permit.release(), permit.release(), permit.released], [true, false, true]);
+  assert.deepEqual(facts(permit), { priority: "sheddable_plus", weight: 2, over: false, released: true });
+  unread[Symbol.dispose]();
+  assert.deepEqual(facts(unread), { priority: undefined, weight: undefined, over: undefined, released: true });
+  assert.equal(gate.inFlight, 0);
+  beyond.release();
+});
+
+test("a rate is a count and a unit, or refused", () => {
+  const gate = new Gate("db", 1, { rate: "5/h" });
+  const huge = ["9223372036854775808/s", "18446744073709551617/s", "99999999999999999999/min"];
+  for (const rate of [
+    ...huge,
+    "5",
+    "5/d",
+    "/s",
+    "-5/s",
+    "5.5/s",
+    " 5/s",
+    "5/s ",
+    "5/ s",
+    "0x5/s",
+    "",
+    5,
+    5n,
+    true,
+    {},
+  ]) {
+    const refused = {
+      name: "RangeError",
+      message: /^rate must be COUNT\/UNIT with a whole COUNT and the UNIT s, min or h/,
+    };
+    assert.throws(() => gate.setRate(rate), refused);
+    assert.throws(() => new Gate("db", 1, { rate }), refused);
+  }
+  assert.throws(
+    () => gate.setRate("10000000001/s"),
+    /a rate's count must be from 0 to 10000000000, got "10000000001\/s"/,
+  );
+  assert.deepEqual(gate.rate, { count: 5, unit: "h", burst: 1 }, "nothing was changed");
+  gate.setRate("10000000000/min", { burst: 2n });
+  assert.deepEqual(gate.rate, { count: 10_000_000_000, unit: "min", burst: 2 });
+  for (const none of [null, undefined]) {
+    gate.setRate(none);
+    assert.equal(gate.rate, null);
+  }
+  assert.throws(() => gate.setRate(null, { burst: 2 }), {
+    name: "RangeError",
+    message: /burst needs a rate, got 2 without/,
+  });
+});
+
+test("a share is exact, and nothing is one", () => {
+  const million = new Gate("db", 1_000_000, { thresholds: { sheddable: 0.57 } }); // 0.57 * 1e6 is below 570000
+  assert.equal(million.stats().thresholds.sheddable, 570_000);
+  const rule = /a threshold must be a fraction of the limit from 0 to 1, got 1.1$/;
+  assert.throws(() => million.setThresholds({ sheddable: 1.1 }), rule);
+  const gate = new Gate("db", 10, { thresholds: { sheddable: 0, sheddable_plus: 0.25 } });
+  assert.deepEqual(gate.stats().thresholds, { critical_plus: 10, critical: 10, sheddable_plus: 3, sheddable: 0 });
 });
 
 test("a fault inside the library is an error, not the end", () => {
@@ -221,7 +328,16 @@ test("what is measured of permits is told", () => {
   permit.release();
   assert.ok(Math.abs(gate.latency(0.5, "critical") - 1) < 0.02);
   assert.equal(gate.latency(0.5, "sheddable"), null);
-  assert.throws(() => gate.latency(2, "critical"), RangeError);
+  assert.throws(() => gate.latency(2, "critical"), /q must be from 0 to 1 and a priority named, got 2 and "critical"$/);
+  const quick = new Gate("db", 2, { timing: true });
+  for (const priority of ["critical", "sheddable"]) {
+    const short = quick.admit({ priority });
+    native.setClock(priority === "critical" ? 1_000_000_000 : 1_500_000_000);
+    short.release();
+  }
+  assert.ok(quick.latency(1, "critical") < 0.00001 && quick.latency(1, "critical") !== null, "hardly any time");
+  assert.ok(Math.abs(quick.latency(1, "sheddable") - 0.5) < 0.01);
+  assert.equal(new Gate("db", 2).stats().timing, false);
   assert.throws(() => gate.latency(0.5), RangeError);
   assert.equal(gate.stats().occupancySeconds, 1);
 });
@@ -233,7 +349,13 @@ test("gates of a file are theirs, by name", () => {
   assert.equal(gates.get("ä / b").limit, 4);
   assert.throws(() => gates.get("other"), /the file has no gate "other"/);
   assert.throws(() => gates.get(""), /the file has no gate ""/);
-  assert.throws(() => new Gates(), /make Gates with/);
+  assert.throws(() => new Gates(), { name: "TypeError", message: /make Gates with/ });
+  assert.throws(() => Gates.parse("", { file: "a\0b" }), /file must not contain NUL/);
+  const match =
+    '[classifier]\n[[classifier.rules]]\nmatch = { path = ["undefined", "null"] }\npriority = "sheddable"\n';
+  const rules = Gates.parse(match);
+  assert.deepEqual([rules.classify({ path: undefined }), rules.classify({ path: null })], [undefined, undefined]);
+  assert.equal(rules.classify({ path: "null" }), "sheddable");
   assert.throws(() => gates.classify({ "a\0": "x" }), /must not contain NUL/);
   assert.throws(() => Gates.open("/no/such/file.toml"), ConfigError);
   assert.equal(gates.classify({ path: "\ud800", user: undefined, other: null }), undefined);

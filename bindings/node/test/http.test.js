@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const http = require("node:http");
 const { once } = require("node:events");
 const { test } = require("node:test");
-const { Gate, express: gated, fastify: plugin } = require("../lib/index.js");
+const { Gate, express: gated, fastify: plugin, shedResponse } = require("../lib/index.js");
 
 /** A handler that answers when it is told to. */
 function holding() {
@@ -64,8 +64,8 @@ function portOf(server, context) {
 }
 
 /** What a request is answered. */
-function get(port, headers = {}) {
-  const request = http.get({ port, host: "127.0.0.1", headers, agent: false });
+function get(port, headers = {}, path = "/") {
+  const request = http.get({ port, path, host: "127.0.0.1", headers, agent: false });
   const answered = once(request, "response").then(async ([response]) => {
     let body = "";
     for await (const part of response.setEncoding("utf8")) body += part;
@@ -120,6 +120,59 @@ for (const [name, serve] of Object.entries(servers)) {
     assert.deepEqual(gate.stats().released, { success: 0, overload: 0, ignore: 1 });
   });
 }
+
+test("the answer to a shed is a problem document, with status 503 or 429", async (context) => {
+  const gate = new Gate("edge", 0);
+  const shed = await gate.run(() => {}, { priority: "sheddable" }).catch((thrown) => thrown);
+  const types = {
+    503: ["temporary-reduced-capacity", "Request cannot be satisfied due to temporary server capacity constraints"],
+    429: ["quota-exceeded", "Request cannot be satisfied as assigned quota has been exceeded"],
+  };
+  const answers = [shedResponse(shed), shedResponse(shed, { status: 503 }), shedResponse(shed, { status: 429 })];
+  for (const [at, wanted] of [503, 503, 429].entries()) {
+    const { status, headers, body } = answers[at];
+    const [type, title] = types[wanted];
+    const { retry_after: retryAfter, ...problem } = JSON.parse(body);
+    assert.deepEqual({ status, type: headers["Content-Type"] }, { status: wanted, type: "application/problem+json" });
+    assert.ok(retryAfter >= 60 && headers["Retry-After"] === String(retryAfter));
+    assert.deepEqual(problem, {
+      ...{ type: `https://iana.org/assignments/http-problem-types#${type}`, title, status: wanted },
+      ...{ gate: "edge", reason: "limit", priority: "sheddable" },
+    });
+  }
+  for (const status of [500, 200, "x", null]) assert.throws(() => shedResponse(shed, { status }), RangeError);
+
+  const app = require("express")();
+  app.use("/quota", gated(gate, { status: 429 }));
+  app.use(gated(gate));
+  const port = portOf(await listen(http.createServer(app)), context);
+  assert.equal((await get(port).answered).status, 503);
+  assert.equal((await get(port, {}, "/quota").answered).status, 429);
+  const quick = require("fastify")();
+  await quick.register(plugin, { gate, status: 429 });
+  context.after(() => quick.close());
+  assert.equal((await quick.inject("/")).statusCode, 429);
+  const usual = require("fastify")();
+  await usual.register(plugin, { gate });
+  context.after(() => usual.close());
+  assert.equal((await usual.inject("/")).statusCode, 503);
+  assert.throws(() => plugin(usual, { gate, status: 500 }, () => {}), RangeError);
+});
+
+test("a priority and a weight may be told of each request, or said for all", () => {
+  const gate = new Gate("edge", 100);
+  const one = (options, request = { weight: undefined }) => {
+    const before = gate.inFlight;
+    gated(gate, options)(request, { once: () => {} }, () => {});
+    return gate.inFlight - before;
+  };
+  assert.equal(one(undefined), 1);
+  assert.equal(one({ weight: 3, priority: "sheddable" }), 3);
+  assert.equal(one({ weight: ({ weight }) => weight, priority: () => null }, { weight: 5 }), 5);
+  assert.equal(one({ weight: ({ weight }) => weight, priority: () => undefined }), 1);
+  assert.deepEqual(gate.stats().admitted, { critical_plus: 0, critical: 3, sheddable_plus: 0, sheddable: 1 });
+  assert.throws(() => one({ weight: 0 }), RangeError);
+});
 
 test("a status that is no answer to a shed is refused at once", () => {
   assert.throws(() => gated(new Gate("edge", 1), { status: 500 }), /status must be 503 or 429, got 500/);

@@ -4,6 +4,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { Pool } = require("pg");
 const { Gate, Shed, gatePool } = require("../lib/index.js");
+const { outcomeOfQuery } = require("../lib/pg.js");
 
 const DSN = process.env.TIDEGATE_TEST_DSN;
 const postgres = (name, run) => test(name, { skip: DSN ? false : "no PostgreSQL: TIDEGATE_TEST_DSN is not set" }, run);
@@ -103,7 +104,8 @@ test("a database that is not there says nothing of its load", async (context) =>
   const pool = gatePool(new Pool({ host: "127.0.0.1", port: 1, user: "nobody" }), gate);
   context.after(() => pool.end());
   await assert.rejects(pool.query("select 1"), { code: "ECONNREFUSED" });
-  assert.deepEqual(gate.stats().released, { success: 0, overload: 0, ignore: 1 });
+  await assert.rejects(pool.connect(), { code: "ECONNREFUSED" });
+  assert.deepEqual(gate.stats().released, { success: 0, overload: 0, ignore: 2 });
 });
 
 postgres("a storm of queries leaves nothing, and the limit holds", async (context) => {
@@ -127,10 +129,49 @@ postgres("a storm of queries leaves nothing, and the limit holds", async (contex
   assert.ok(highWater <= 3);
 });
 
+test("what PostgreSQL and its client say is told apart", () => {
+  const cases = {
+    overload: [
+      ...["53300", "53100", "57P03", "55P03", "ETIMEDOUT"].map((code) => ({ code })),
+      { code: "57014", message: "canceling statement due to statement timeout" },
+      { message: "timeout exceeded when trying to connect" },
+      { message: "Connection terminated due to connection timeout" },
+      { message: "Query read timeout" },
+      { name: "TimeoutError" },
+    ],
+    ignore: [
+      { code: "57014", message: "canceling statement due to user request" },
+      { code: "57014" },
+      { name: "AbortError" },
+    ],
+    success: [
+      ...["42703", "23505", "5330", "533000", "157P03", "57P01"].map((code) => ({ code })),
+      { code: "42601", message: "Query read timeout" },
+      { message: "something else" },
+      {},
+    ],
+  };
+  for (const [outcome, errors] of Object.entries(cases)) {
+    for (const error of errors) assert.equal(outcomeOfQuery(error), outcome, JSON.stringify(error));
+  }
+});
+
+test("a callback is told of a shed as pg tells of errors, and later", async () => {
+  const pool = gatePool(new Pool(), new Gate("db", 0));
+  let later = false;
+  const said = new Promise((resolve) => pool.connect((...given) => resolve({ given, later })));
+  later = true;
+  const { given, later: wasLater } = await said;
+  assert.ok(given[0] instanceof Shed && wasLater);
+  assert.deepEqual([given[1], given.length, given[2]()], [undefined, 3, undefined]);
+});
+
 test("one gate a pool", () => {
   const pool = new Pool();
   const gate = new Gate("db", 1);
   gatePool(pool, gate);
-  assert.throws(() => gatePool(pool, gate), /this pool has a gate already/);
-  assert.throws(() => gatePool({}, gate), /gatePool needs a Pool/);
+  assert.throws(() => gatePool(pool, gate), { name: "TypeError", message: /this pool has a gate already/ });
+  for (const none of [{}, null, undefined]) {
+    assert.throws(() => gatePool(none, gate), { name: "TypeError", message: /gatePool needs a Pool/ });
+  }
 });

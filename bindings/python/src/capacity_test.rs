@@ -184,6 +184,12 @@ pub(crate) fn capacity_sample_size(failures: u64, share: f64, confidence: f64) -
 
 /// A configuration of the recommended gate.
 #[pyfunction]
-pub(crate) fn capacity_toml(gate: &str, limit: u32, sheddable: Option<f64>, why: &str) -> String {
-    capacity::toml(gate, limit, sheddable, why)
+pub(crate) fn capacity_toml(
+    gate: &str,
+    limit: u32,
+    objective: f64,
+    sheddable: Option<f64>,
+    why: &str,
+) -> String {
+    capacity::toml(gate, limit, objective, sheddable, why)
 }

@@ -172,6 +172,8 @@ class Reserved:
 class Recommendation:
     """What a capacity test recommends. What is not known is None, and `reasons` say why."""
 
+    timeout: float
+    """What an answer may take, in seconds: the objective of the recommended gate."""
     breaking_point: tuple[float | None, float | None]
     """The highest rate that held without a gate, and the lowest that did not."""
     limit: int | None
@@ -222,7 +224,7 @@ class Recommendation:
         if self.limit is None:
             return None
         sheddable = None if self.thresholds is None else self.thresholds.fraction
-        return _native.capacity_toml(gate, self.limit, sheddable, self.verdict)
+        return _native.capacity_toml(gate, self.limit, self.timeout, sheddable, self.verdict)
 
 
 class Search:

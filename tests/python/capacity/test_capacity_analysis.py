@@ -63,7 +63,7 @@ def test_all_that_is_recommended_has_its_type() -> None:
     assert isinstance(found.acceptance, Share) and found.accepted is True
     assert isinstance(found.thresholds, Reserved) and 0 < found.thresholds.threshold < found.limit
     toml = found.toml("orders")
-    assert toml is not None and f"[gates.orders]\nlimit = {found.limit}\n" in toml
+    assert toml is not None and f"[gates.orders]\nlimit = {found.limit}\nobjective = " in toml
     assert f"sheddable = {found.thresholds.fraction}" in toml
 
 
@@ -71,9 +71,10 @@ def test_the_gate_of_the_configuration_loads(tmp_path: Path) -> None:
     found = log()[0].recommendation()
     text = found.toml("orders") or ""
     file = tmp_path / "tidegate.toml"
-    # Its controller is the file's business.
-    file.write_text(text.partition("[gates.orders.controller]")[0], encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     gate = tidegate.load(file)["orders"]
+    assert gate.controller is not None and gate.controller.prior == found.limit
+    assert gate.objective == PLAN.timeout
     assert gate.limit == found.limit and found.thresholds is not None
     assert gate.thresholds[tidegate.Priority.SHEDDABLE] == found.thresholds.threshold
 

@@ -208,11 +208,9 @@ def test_the_recommendation_is_a_configuration(whole: Path) -> None:
     gate = tomllib.loads(text)["gates"]["db"]
     found = figures(whole)
     assert gate["limit"] == found["limit"] == gate["controller"]["prior"]
-    try:
-        assert tidegate.load(whole / "run.toml")["db"].limit == found["limit"]
-    except tidegate.ConfigError as error:  # until configuration files have controllers
-        assert "controller" in str(error)
-        assert len(str(error).splitlines()) == 1
+    loaded = tidegate.load(whole / "run.toml")["db"]
+    assert loaded.limit == found["limit"] and loaded.objective is not None
+    assert loaded.controller is not None and loaded.controller.prior == found["limit"]
 
 
 def test_a_picture(whole: Path) -> None:

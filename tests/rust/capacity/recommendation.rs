@@ -132,15 +132,15 @@ fn room_for_what_is_essential() {
 fn a_configuration_of_it() {
     let found = recommended(&Ideal::article(), |_| {});
     let text = found.toml("db").unwrap();
-    let body = "\n[gates.db]\nlimit = 29\n\n[gates.db.controller]\nkind = \"goodput\"\nmin = 7\nmax = 116\nprior = 29\n";
+    let body = "\n[gates.db]\nlimit = 29\nobjective = \"180s\"\n\n[gates.db.controller]\nkind = \"goodput\"\nmin = 7\nmax = 116\nprior = 29\n";
     assert!(text.starts_with("# Recommended by a capacity test.\n# It breaks between "), "{text}");
     assert!(text.ends_with(body), "{text}");
     assert!(text.lines().take_while(|line| line.starts_with('#')).count() >= 4);
-    assert!(toml("a \"b\"\\\n", 1, None, "").contains("[gates.\"a \\\"b\\\"\\\\\\u000a\"]"));
-    assert!(toml("a", 1, Some(0.95), "").contains("{ sheddable_plus = 0.95, sheddable = 0.95 }"));
-    let small = toml("a", 1, None, "one\ntwo. three");
+    assert!(toml("a \"b\"\\\n", 1, 2.0, None, "").contains("[gates.\"a \\\"b\\\"\\\\\\u000a\"]"));
+    assert!(toml("a", 1, 2.0, Some(0.95), "").contains("{ sheddable_plus = 0.95, sheddable = 0.95 }"));
+    let small = toml("a", 1, 2.0, None, "one\ntwo. three");
     assert!(small.contains("min = 1\nmax = 4\nprior = 1"), "{small}");
-    assert!(toml("a", i32::MAX as u32, None, "").contains("max = 2147483647"));
+    assert!(toml("a", i32::MAX as u32, 2.0, None, "").contains("max = 2147483647"));
     for line in small.lines().take_while(|line| !line.starts_with('[')) {
         assert!(line.starts_with('#'), "{small}");
     }

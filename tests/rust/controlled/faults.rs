@@ -205,10 +205,11 @@ fn d20_too_little_decides_nothing() {
     assert!((1..=1_000).contains(&world.limit()));
 }
 
-/// Full of what is important, the limit binds; a flood of what is not stays below it.
+/// A flood of what is not important never meets the limit, and yet is held back by it: its threshold follows.
 #[test]
 fn a_flood_of_low_priority_meets_its_threshold_and_not_the_limit() {
     let rig = Rig::controlled(Kind::Goodput, bounds(1, 1_000, 40));
+    let before = rig.reading();
     let mut inside = VecDeque::new();
     for _ in 0..20_000 {
         rig.clock.advance(MS / 4);
@@ -219,8 +220,8 @@ fn a_flood_of_low_priority_meets_its_threshold_and_not_the_limit() {
             inside.push_back((rig.gate.now_ns() + 20 * MS, permit));
         }
     }
-    assert_eq!(rig.gate.in_flight(), 30);
-    let window = rig.gate.controller().expect("there is one").window;
-    assert_eq!(window.refusals, 0);
-    assert!(window.priority_refusals > window.admissions);
+    assert!(rig.gate.limit() > 40, "all that comes in is served in time: {}", rig.gate.limit());
+    let window = rig.reading().window_since(&before);
+    // Of `limit` only for moments, where it has just come down on what is inside.
+    assert!(window.priority_refusals > 20 * window.refusals.max(5), "{window:?}");
 }
