@@ -224,7 +224,7 @@ fn number_of(what: &str, wanted: &str, value: &Any<'_>) -> PyResult<f64> {
 
 /// A span of time in seconds, from 0.
 pub(crate) fn seconds(what: &str, value: &Any<'_>) -> PyResult<Duration> {
-    let seconds = number(what, value)?;
+    let seconds = number_of(what, "a number of seconds", value)?;
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         let rule = if (1.0..f64::INFINITY).contains(&seconds) {
             "less than 2**64 seconds"
@@ -244,7 +244,7 @@ fn written(seconds: f64) -> String {
 /// The time within which an answer is good.
 pub(crate) fn objective(value: Option<&Any<'_>>) -> PyResult<Option<Duration>> {
     let Some(value) = value else { return Ok(None) };
-    let seconds = number("objective", value)?;
+    let seconds = number_of("objective", "a number of seconds", value)?;
     let objective = Duration::try_from_secs_f64(seconds).ok().filter(|objective| !objective.is_zero());
     objective.map(Some).ok_or_else(|| {
         let rule = match seconds {

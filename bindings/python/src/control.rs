@@ -30,9 +30,7 @@ impl Limits<'_, '_> {
                 return Err(config_error_text(py, &text));
             }
             let limit = self.limit.ok_or_else(|| {
-                PyTypeError::new_err(
-                    "limit must be an int, unless a controller finds it, got None (NoneType)",
-                )
+                PyTypeError::new_err("a gate needs a limit, or a controller that finds one")
             })?;
             return Ok((arguments::limit(limit)?, None));
         };

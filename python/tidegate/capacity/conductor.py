@@ -97,6 +97,7 @@ class Conductor:
         self._progress = progress
         self._alone: float | None = None
         self._held: float | None = None
+        self._lag_noted: set[bool] = set()
         self.found = Found(Search(plan))
 
     async def conduct(self) -> None:
@@ -246,8 +247,10 @@ class Conductor:
         raise TargetError(advice.not_recovered(allowed, self._alone, failed))
 
     def _note_lag(self, step: Step, played: Played) -> None:
-        if step.rate is None:
+        # Once: in a search that goes on, the column `end` says of which other steps it is true as well.
+        if step.rate is None or played.capped in self._lag_noted:
             return
+        self._lag_noted.add(played.capped)
         self.found.notes.append(
             advice.capped_in_flight(step.rate, played.most_in_flight)
             if played.capped

@@ -91,6 +91,8 @@ def show(
     if taken:
         console.print(_table(taken))
     for reason in found.reasons:
+        if reason[1:] in verdict.sentence:  # which begins it with a capital
+            continue
         console.print(reason, soft_wrap=True, highlight=False, markup=False)
     if toml:
         console.print(toml, soft_wrap=True, highlight=False, markup=False)

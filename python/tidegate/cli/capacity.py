@@ -27,12 +27,13 @@ class _Options(Protocol):
 
 
 SUMMARY = "find the limit of a real target, and prove it"
+USAGE = "[-h] [OPTION ...] TARGET, or --simulate"
 DESCRIPTION = """
 Find out how much a target takes before it breaks, how many at a time it serves best, and prove that a gate
 with that limit holds when more come. TARGET is a URL (http://..., https://...), a database (postgresql://...,
 sqlite:///FILE, with --sql) or a Python function (module:function). Says what it is going to do and asks
 before it sends anything. Exit code 0: a limit was found and proven; 1: not, or capacity fell below --ci; 2:
-usage.
+usage; 130: interrupted.
 """
 ARTICLE_STAGES = "0,10,20,40,80,150/min"
 ARTICLE_STAGE = "15min"
@@ -84,7 +85,12 @@ def _configure_search(group: _Options) -> None:
     add("--no-proof", action="store_true", help="leave out the overload behind the gate")
     add("--accept", type=rate, metavar="RATE", help="prove that this much is sustained")
     add("--essential", type=_share, metavar="SHARE", help="find thresholds that protect this share")
-    add("--arrivals", choices=("poisson", "even", "trace"), default="poisson", help="pure chance (default)")
+    add(
+        "--arrivals",
+        choices=("poisson", "even", "trace"),
+        default="poisson",
+        help="pure chance (default), evenly spaced, or from --trace",
+    )
     add("--trace", type=Path, metavar="FILE", help="arrival times in the first column of a CSV file")
     add("--seed", type=seed, default=1, metavar="N", help="of everything left to chance (1)")
 

@@ -9,6 +9,7 @@ import sys
 from tidegate import ConfigError, load
 
 SUMMARY = "explain a configuration file in words, or say all that is wrong with it"
+USAGE = "[-h] FILE"
 DESCRIPTION = (
     "Reads a configuration file as tidegate.load does and says in words what its gates and rules do. Lines "
     "that begin with 'warning' are worth a second look. A file that cannot be used is exit code 1, with one "

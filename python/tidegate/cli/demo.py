@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.demo.runner import Options
 
 SUMMARY = "overload a real database, and rescue it"
+USAGE = "[-h] [OPTION ...]"
 DESCRIPTION = """
 Run a small chatbot backend on a real database into overload again and again: without a gate, with a plain
 semaphore and with Tidegate. Prints a table and a verdict. Exit code 0: what Tidegate claims holds on this

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidegate.report.page import Page
 
 SUMMARY = "play a scenario through the real gate, in virtual time"
+USAGE = "[-h] [OPTION ...] SCENARIO.toml, or --oracle NAME, or --like DEMO.json"
 DESCRIPTION = """
 Run a scenario from a TOML file: who comes, which gate they meet, what serves them and what they do then.
 Or, with --oracle, compare what the gate sheds with what queueing theory says. Or, with --like, predict a

@@ -191,6 +191,24 @@ def test_a_target_that_is_faster_than_the_generator() -> None:
     assert played.count(found.taken[lagged.index(True)].step.number) == 2
 
 
+class Busy(Known):
+    """A machine that has something else to do from the thousandth request on, whatever the rate."""
+
+    async def ask(self, number: int) -> str | None:
+        if number > 1000:
+            loop: Any = asyncio.get_running_loop()
+            loop._jumping.now += 0.03
+        return await super().ask(number)
+
+
+def test_a_generator_that_is_late_again_and_again_is_told_of_once() -> None:
+    plan = Plan(timeout=1.0, stage=5.0, cell=2.0, warm_up=1.0, prove=False)
+    found = conduct(Busy(lambda *_: 0.01), plan)
+    assert sum(one.measured.end == "lagged" for one in found.taken) > 1
+    [note] = found.notes
+    assert "the load generator itself was late" in note
+
+
 def test_more_in_flight_than_allowed_is_not_the_targets_fault() -> None:
     found = conduct(
         Known(lambda *_: 0.3),

@@ -295,6 +295,17 @@ def test_a_table_fits_a_terminal(article: tuple[Recommendation, list[Taken]]) ->
     assert max(len(line) for line in table) <= 80
 
 
+def test_a_reason_that_the_verdict_tells_is_not_told_before_it() -> None:
+    found = replace(
+        Search(Plan(timeout=1.0)).recommendation(),
+        reasons=["it was late", "not all was tried"],
+        verdict="It was late.",
+    )
+    out = io.StringIO()
+    show.show(Console(file=out, width=80), found, [], judge(found), "")
+    assert out.getvalue().splitlines() == ["not all was tried", "It was late."]
+
+
 def test_points_and_lines_are_told_apart() -> None:
     chart = Chart(
         "t",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tidegate
 from tidegate.cli import main
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "tidegate.toml"
@@ -71,6 +72,24 @@ def test_what_is_no_file_and_no_usage(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == f"{tmp_path}: is a directory, not a file\n"
     assert main(["check"]) == 2
     assert main(["check", "--deep", "x"]) == 2
+
+
+def test_the_command_alone_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    for command in ("capacity", "check", "demo", "simulate"):
+        assert f"\n    {command} " in said.err
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tidegate {tidegate.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["capacity"], ["check"], ["simulate"], ["demo", "--seconds", "x"]])
+def test_a_usage_error_is_two_lines(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: tidegate {arguments[0]} [-h] ")
+    assert error.startswith(f"tidegate {arguments[0]}: error: ")
 
 
 def test_a_look_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

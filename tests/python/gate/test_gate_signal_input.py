@@ -58,7 +58,7 @@ def test_other_names_are_for_functions_and_for_what_is_pushed() -> None:
         ("db", {"leave_for": float("nan")}, ConfigError, "leave_for must be a number of seconds from 0"),
         ("db", {"dwell": float("inf")}, ConfigError, "dwell must be a number of seconds from 0"),
         ("db", {"dwell": 1e300}, ConfigError, r"dwell must be less than 2\*\*64 seconds, got 1e300"),
-        ("db", {"ramp": "20s"}, TypeError, "ramp must be a number, got '20s'"),
+        ("db", {"ramp": "20s"}, TypeError, "ramp must be a number of seconds, got '20s'"),
         (
             "db",
             {"function": print, "good_for": -1},
