@@ -86,7 +86,16 @@ def baseline(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Basel
         parser.error(f"--ci: {error}")
 
 
-def simulated(args: argparse.Namespace, before: Baseline | None) -> Outcome:
+def undrawable(path: Path) -> str | None:
+    """Why there can be no picture at this place, if so: asked before the run, not after."""
+    from tidegate.capacity import png
+
+    return png.undrawable(path)
+
+
+def simulated(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, before: Baseline | None
+) -> Outcome:
     """Run the test on the simulator."""
     from tidegate.cli.capacity import SIMULATED
 
@@ -104,8 +113,11 @@ def simulated(args: argparse.Namespace, before: Baseline | None) -> Outcome:
         before=not args.no_before,
         seed=args.seed,
     )
-    with show.bar() as bar:
-        result = simulate(options, lambda step, _measured: bar.begin(step, (0, 0.0)))
+    try:
+        with show.bar() as bar:
+            result = simulate(options, lambda step, _measured: bar.begin(step, (0, 0.0)))
+    except ConfigError as error:
+        parser.error(str(error))
     print(result.erlang, file=sys.stderr)
     taken = [Taken(step, measured) for step, measured in result.steps]
     parameters = [(name, str(value)) for name, value in asdict(options).items() if value is not None]

@@ -389,6 +389,14 @@ def test_a_file_of_rows_that_cannot_be_used(tmp_path: Path, text: str, says: str
         Rows.read(path)
 
 
+def test_a_cell_in_quotes_is_kept_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes('\ufeffid,text\r\n1,"two\nlines, ""quoted"""\r\n\r\n2,a\u2028b\x0cc\r\n'.encode())
+    rows = Rows.read(path)
+    assert rows[0] == {"id": "1", "text": 'two\nlines, "quoted"'}
+    assert rows[1] == {"id": "2", "text": "a\u2028b\x0cc"}
+
+
 @pytest.mark.parametrize(
     ("text", "says"), [("/$id", "no row has: there is \\$n"), ("cost: $ 5", "begins no name")]
 )
