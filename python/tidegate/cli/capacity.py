@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 
 # What a simulated run does not heed is refused, not passed over.
 _OF_REAL = (
-    *("data", "stages", "stage", "cell", "warm_up", "start_rate", "overload", "article", "no_bisect", "no_proof"),
+    *(
+        "data",
+        "stages",
+        "stage",
+        "cell",
+        "warm_up",
+        "start_rate",
+        "overload",
+        "article",
+        "no_bisect",
+        "no_proof",
+    ),
     *("arrivals", "trace", "max_rate", "max_in_flight", "max_limit", "max_lag", "preview", "log", "resume"),
 )
 _OF_BOTH = ("timeout", "accept", "essential", "no_before", "seed", "gate")
@@ -63,7 +74,7 @@ def _configure_target(group: _Options) -> None:
     add("--method", metavar="GET", help="of a URL: the method (GET, or POST with --body)")
     add("--header", action="append", default=[], metavar="'NAME: VALUE'", help="of a URL; again for more")
     add("--body", metavar="TEXT|@FILE", help="of a URL; $n is the request's number, $column from --data")
-    add("--status", metavar="200-399", help="of a URL: the statuses of good answers (200-399)")
+    add("--status", metavar="200-299", help="of a URL: the statuses of good answers (200-299)")
     add("--contains", metavar="TEXT", help="of a URL: what the body of a good answer contains")
     add("--sql", metavar="TEXT|@FILE", help="of a database: the statement")
     add("--data", type=Path, metavar="FILE.csv", help="rows with what differs from request to request")

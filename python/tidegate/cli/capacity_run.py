@@ -93,9 +93,7 @@ def undrawable(path: Path) -> str | None:
     return png.undrawable(path)
 
 
-def simulated(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, before: Baseline | None
-) -> Outcome:
+def simulated(args: argparse.Namespace, parser: argparse.ArgumentParser, before: Baseline | None) -> Outcome:
     """Run the test on the simulator."""
     from tidegate.cli.capacity import SIMULATED
 
@@ -273,7 +271,7 @@ def _url(args: argparse.Namespace) -> Target:
             method=(args.method or ("GET" if body is None else "POST")).upper(),
             headers=headers,
             body=body,
-            statuses=statuses(args.status or "200-399"),
+            statuses=statuses(args.status or "200-299"),
             contains=args.contains,
         ),
         _rows(args),
