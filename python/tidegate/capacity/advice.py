@@ -113,6 +113,11 @@ def still_running(count: int, seconds: float) -> str:
     )
 
 
+def log_incomplete(why: str) -> str:
+    """The journal could not be written to the end."""
+    return f"The log is not complete, so --resume cannot go on from here: {why}."
+
+
 def too_fast(latency: float, overhead: float) -> bool:
     """Whether a median of one alone is too short to measure here: asking for nothing takes `overhead`."""
     return latency < max(_LEAST_S, 3 * overhead)

@@ -117,6 +117,8 @@ class Conductor:
             self.found.broken = str(error)
             raise
         finally:
+            if self._journal.fault is not None:
+                self.found.notes.append(advice.log_incomplete(self._journal.fault))
             await self._target.close()
 
     # --- one step ------------------------------------------------------------------------------------

@@ -105,8 +105,13 @@ def as_row(one: Taken) -> dict[str, object]:
 
 
 def withdrawn(measured: Measured) -> int:
-    """Those that were taken back when a step was ended early."""
-    return measured.offered - measured.shed - measured.good - measured.late - measured.failed
+    """Those that were taken back when a step was ended early.
+
+    A simulated step counts what comes and what ends in the same time, so that answers may outnumber arrivals.
+    """
+    if measured.end == "held":
+        return 0
+    return max(0, measured.offered - measured.shed - measured.good - measured.late - measured.failed)
 
 
 def good_per_min(measured: Measured) -> float | None:

@@ -8,7 +8,9 @@ order, and it asks for the next one as if it had never been interrupted.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -41,6 +43,8 @@ class Journal:
         self._file = file
         self._measured = measured or []
         self.replayed = 0
+        self.fault: str | None = None
+        """Why the file does not hold all that was measured, if so."""
         if measured is None:
             self._write({"format": _FORMAT, "run": run})
 
@@ -63,7 +67,7 @@ class Journal:
             for line in measured:
                 Step(**line["step"])
                 played_from(line["played"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise JournalError(f"{path} is no journal of a capacity test") from error
         if known is None:
             raise JournalError(f"{path} is a journal of another version")
@@ -97,7 +101,12 @@ class Journal:
         line = {"step": asdict(step), "played": asdict(played)}
         self._measured.append(line)
         self.replayed += 1
-        self._write(line)
+        try:
+            self._write(line)
+        except OSError as error:
+            # What was measured is worth more than its record: the run goes on.
+            self.fault = error.strerror or str(error)
+            self.close()
 
     def _write(self, line: object) -> None:
         if self._file is not None:
@@ -106,15 +115,32 @@ class Journal:
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # of what could not be written: said already
+                file.close()
 
 
 def played_from(fields: dict[str, Any]) -> Played:
-    """The outcome of a step, from its JSON."""
+    """The outcome of a step, from its JSON.
+
+    Raises:
+        ValueError: It is none; also AttributeError, KeyError and TypeError.
+    """
     counts: dict[str, Any] = fields["counts"]
     rest: dict[str, Any] = {**fields, "counts": Counts(**counts)}
-    return Played(**rest)
+    played = Played(**rest)
+    whole = [*counts.values(), played.most_in_flight, *played.failures.values()]
+    if not all(type(value) is int and 0 <= value < 2**63 for value in whole):
+        raise ValueError("a count is none")
+    numbers = [played.seconds, played.in_flight, played.lag, played.busy, *played.latencies]
+    if not all(type(value) in (int, float) and math.isfinite(value) for value in numbers):
+        raise ValueError("a number is none")
+    if min(played.seconds, played.in_flight, *played.latencies) < 0 or not played.seconds:
+        raise ValueError("a time is none")
+    if not (played.stopped is None or isinstance(played.stopped, str)) or type(played.capped) is not bool:
+        raise ValueError("its end is none")
+    return played
 
 
 def difference(known: Any, asked: Any, name: str = "") -> str:

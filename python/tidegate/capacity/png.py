@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,21 @@ from tidegate.capacity import figures
 from tidegate.capacity.analysis import Recommendation
 from tidegate.capacity.conductor import Taken
 from tidegate.capacity.units import MINUTE_S
+
+
+def undrawable(path: Path) -> str | None:
+    """Why no picture can be written there, or None."""
+    from matplotlib import backend_bases
+
+    canvas: Any = backend_bases.FigureCanvasBase
+    kinds = sorted(canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in kinds:
+        return f"cannot draw {path}: its name must end in one of {', '.join(kinds)}"
+    if not path.parent.is_dir():
+        return f"cannot write {path}: there is no folder {path.parent}"
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        return f"cannot write {path}: permission denied, or a folder"
+    return None
 
 
 def draw(path: Path, found: Recommendation, taken: Sequence[Taken], sentence: str) -> None:

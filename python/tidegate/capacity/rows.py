@@ -36,7 +36,9 @@ class Rows:
             TargetError: It cannot be used.
         """
         try:
-            lines = list(csv.reader(path.read_text("utf-8-sig").splitlines(), strict=True))
+            # As it is: a cell in quotes may hold ends of lines.
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                lines = list(csv.reader(file, strict=True))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise TargetError(
                 f"Cannot read {path}: {error}. Give a CSV file in UTF-8 with --data."

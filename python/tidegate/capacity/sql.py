@@ -50,7 +50,7 @@ class PostgresTarget:
                     " - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')"
                 )
             ).fetchone()
-        except psycopg.Error as error:
+        except (psycopg.Error, UnicodeError) as error:  # the latter of a host that can be no name
             raise TargetError(explain_postgres(str(error), without_password(self._dsn))) from error
         assert row is not None
         self._most = max(1, row[0] + 1 - _SPARE_CONNECTIONS)

@@ -6,6 +6,7 @@ is given up on closes its connection, which is all that HTTP has to withdraw one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,12 @@ import httpx
 from tidegate.capacity.rows import NUMBER, Rows, template
 from tidegate.capacity.target import TargetError, in_few_words
 
+# Parameters that open a door; PostgreSQL takes its password so, too.
+_SECRET = re.compile(
+    r"([?&;](?:[\w.-]*(?:password|passwd|secret|token|signature)|api[_-]?key|sig)=)[^&;#]*", re.IGNORECASE
+)
+_LOGIN = re.compile(r"(://)[^/]*@")
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -25,8 +32,8 @@ class Request:
     method: str = "GET"
     headers: Sequence[tuple[str, str]] = ()
     body: str | None = None
-    statuses: Sequence[tuple[int, int]] = ((200, 399),)
-    """Ranges of good ones, both ends included."""
+    statuses: Sequence[tuple[int, int]] = ((200, 299),)
+    """Ranges of good ones, both ends included. A redirect is none: what it points to does the work."""
     contains: str | None = None
     """What the body of a good answer contains."""
 
@@ -65,15 +72,24 @@ class UrlTarget:
         assert self._client is not None
         row = {NUMBER: str(number), **self._rows[number]}
         try:
-            answer = await self._client.request(
+            async with self._client.stream(
                 self._request.method,
                 self._url(self._in_url(number)),
                 headers=[(name, value(row)) for name, value in self._headers],
                 content=None if self._body is None else self._body(row),
-            )
+            ) as answer:
+                return self.judge(answer.status_code, await self._read(answer))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return failure(error)
-        return self.judge(answer.status_code, answer.text if self._request.contains is not None else "")
+
+    async def _read(self, answer: httpx.Response) -> str:
+        """All of the body, kept only where it is looked at: as many bodies as requests are in flight."""
+        if self._request.contains is not None:
+            await answer.aread()
+            return answer.text
+        async for _ in answer.aiter_raw():
+            pass
+        return ""
 
     def judge(self, status: int, body: str) -> str | None:
         """How an answer failed, if it did."""
@@ -116,12 +132,13 @@ class UrlTarget:
 
 def without_password(url: str) -> str:
     """A URL that may be shown around."""
+    url = _SECRET.sub(r"\1***", url)
     try:
         parts = urlsplit(url)
         if parts.password is None:
             return url
-    except ValueError:
-        return url
+    except ValueError:  # no URL, and nobody knows where in it a password would be
+        return _LOGIN.sub(r"\1***@", url)
     _, _, place = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
 

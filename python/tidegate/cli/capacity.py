@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from tidegate.cli.capacity_run import Outcome
 
 
+# What a simulated run does not heed is refused, not passed over.
+_OF_REAL = (
+    *(
+        "data",
+        "stages",
+        "stage",
+        "cell",
+        "warm_up",
+        "start_rate",
+        "overload",
+        "article",
+        "no_bisect",
+        "no_proof",
+    ),
+    *("arrivals", "trace", "max_rate", "max_in_flight", "max_limit", "max_lag", "preview", "log", "resume"),
+)
 _OF_BOTH = ("timeout", "accept", "essential", "no_before", "seed", "gate")
 
 
@@ -59,7 +75,7 @@ def _configure_target(group: _Options) -> None:
     add("--method", metavar="GET", help="of a URL: the method (GET, or POST with --body)")
     add("--header", action="append", default=[], metavar="'NAME: VALUE'", help="of a URL; again for more")
     add("--body", metavar="TEXT|@FILE", help="of a URL; $n is the request's number, $column from --data")
-    add("--status", metavar="200-399", help="of a URL: the statuses of good answers (200-399)")
+    add("--status", metavar="200-299", help="of a URL: the statuses of good answers (200-299)")
     add("--contains", metavar="TEXT", help="of a URL: what the body of a good answer contains")
     add("--sql", metavar="TEXT|@FILE", help="of a database: the statement")
     add("--data", type=Path, metavar="FILE.csv", help="rows with what differs from request to request")
@@ -148,13 +164,18 @@ def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tidegate.cli import capacity_run as real
 
     baseline = real.baseline(args, parser)
+    if args.png is not None and (fault := real.undrawable(args.png)) is not None:
+        parser.error(fault)
     with (
         target(args.json, parser) as json_file,
         target(args.html, parser) as html_file,
         target(args.toml, parser) as toml_file,
         terminable(),
     ):
-        outcome = real.simulated(args, baseline) if args.simulate else real.tested(args, parser, baseline)
+        if args.simulate:
+            outcome = real.simulated(args, parser, baseline)
+        else:
+            outcome = real.tested(args, parser, baseline)
         if outcome is None:
             return 0
         if json_file is not None:
@@ -163,8 +184,12 @@ def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             html_file.write(outcome.page(_command(args)))
         if toml_file is not None:
             toml_file.write(outcome.toml)
-        if args.png is not None:
+    # Last and on its own: a picture that cannot be drawn takes nothing else with it.
+    if args.png is not None:
+        try:
             outcome.picture(args.png)
+        except OSError as error:
+            parser.error(f"cannot write {args.png}: {error.strerror}")
     _show(args, outcome)
     return _INTERRUPTED if outcome.interrupted else 0 if outcome.verdict.holds else 1
 
@@ -190,9 +215,9 @@ def _refuse_what_does_not_go_together(args: argparse.Namespace, parser: argparse
     if kind == "sql" and args.sql is None:
         parser.error("a database needs a statement: --sql 'SELECT ...'")
     if args.simulate:
-        for name in ("data", "stages", "log", "resume", "trace", "preview", "article"):
-            if getattr(args, name):
-                parser.error(f"--{name} does not go with --simulate")
+        for name in _OF_REAL:
+            if getattr(args, name) != parser.get_default(name):
+                parser.error(f"--{name.replace('_', '-')} does not go with --simulate")
     if args.article and (args.stages or args.stage):
         parser.error("--article is --stages and --stage already")
     if args.no_bisect and not (args.stages or args.article):

@@ -86,7 +86,20 @@ def baseline(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Basel
         parser.error(f"--ci: {error}")
 
 
-def simulated(args: argparse.Namespace, before: Baseline | None) -> Outcome:
+def undrawable(path: Path) -> str | None:
+    """Why there can be no picture at this place, if so: asked before the run, not after."""
+    from tidegate.capacity import png
+
+    return png.undrawable(path)
+
+
+def _comparable(before: Baseline | None, run: Mapping[str, object], parser: argparse.ArgumentParser) -> None:
+    """Refuse a baseline of another kind of target before anything is sent."""
+    if before is not None and (why := before.of_another_kind(run)) is not None:
+        parser.error(f"--ci: the baseline cannot be compared with: {why}")
+
+
+def simulated(args: argparse.Namespace, parser: argparse.ArgumentParser, before: Baseline | None) -> Outcome:
     """Run the test on the simulator."""
     from tidegate.cli.capacity import SIMULATED
 
@@ -104,12 +117,16 @@ def simulated(args: argparse.Namespace, before: Baseline | None) -> Outcome:
         before=not args.no_before,
         seed=args.seed,
     )
-    with show.bar() as bar:
-        result = simulate(options, lambda step, _measured: bar.begin(step, (0, 0.0)))
+    run = {"simulated": asdict(options)}
+    _comparable(before, run, parser)
+    try:
+        with show.bar() as bar:
+            result = simulate(options, lambda step, _measured: bar.begin(step, (0, 0.0)))
+    except ConfigError as error:
+        parser.error(str(error))
     print(result.erlang, file=sys.stderr)
     taken = [Taken(step, measured) for step, measured in result.steps]
     parameters = [(name, str(value)) for name, value in asdict(options).items() if value is not None]
-    run = {"simulated": asdict(options)}
     return _outcome(result.recommendation, taken, run, args, before, parameters, timeout)
 
 
@@ -120,10 +137,11 @@ def tested(
     try:
         target, load, plan = target_of(args), _load(args), plan_of(args)
         described = target.describe()
+        run: dict[str, object] = {"target": dict(described), "plan": asdict(plan), "load": _written(load)}
+        _comparable(before, run, parser)
         print(preview.preview(described, plan, load), file=sys.stderr)
         if args.preview or not _agreed(args, parser):
             return None
-        run: dict[str, object] = {"target": dict(described), "plan": asdict(plan), "load": _written(load)}
         journal = _journal(args, run)
     except (TargetError, TraceError, JournalError, ConfigError, ValueError) as error:
         parser.error(str(error))
@@ -131,6 +149,10 @@ def tested(
         found = _conduct(target, plan, load, journal)
     except JournalError as error:
         parser.error(f"--resume: {error}")
+    except ConfigError as error:
+        if args.resume is None:
+            raise
+        parser.error(f"--resume: {args.resume} holds what cannot have been measured: {error}")
     described = {**described, **target.describe()}
     parameters = [*described.items(), ("timeout", f"{plan.timeout:g} s"), ("arrivals", load.arrivals)]
     return _outcome(
@@ -163,7 +185,7 @@ def _outcome(
     real: Found | None = None,
 ) -> Outcome:
     whole = real is None or not (real.interrupted or real.broken)
-    comparison = compare(before, figures.capacity(found)) if before is not None and whole else None
+    comparison = compare(before, figures.capacity(found), run) if before is not None and whole else None
     notes = () if real is None else tuple(real.notes)
     said = verdict.judge(
         found,
@@ -261,7 +283,7 @@ def _url(args: argparse.Namespace) -> Target:
             method=(args.method or ("GET" if body is None else "POST")).upper(),
             headers=headers,
             body=body,
-            statuses=statuses(args.status or "200-399"),
+            statuses=statuses(args.status or "200-299"),
             contains=args.contains,
         ),
         _rows(args),

@@ -53,6 +53,15 @@ def run(*arguments: str) -> int:
         (["m:f", "--method", "POST"], "--method goes with a URL"),
         (["m:f", "--kappa", "0.1"], "--kappa goes with --simulate"),
         (["--simulate", "--log", "x.jsonl"], "--log does not go with --simulate"),
+        (["--simulate", "--stage", "5s"], "--stage does not go with --simulate"),
+        (["--simulate", "--overload", "3"], "--overload does not go with --simulate"),
+        (["--simulate", "--no-proof"], "--no-proof does not go with --simulate"),
+        (["--simulate", "--max-rate", "1/s"], "--max-rate does not go with --simulate"),
+        (["--simulate", "--accept", "0"], "accept must be a number above 0"),
+        (["--simulate", "--service", "pareto"], "service must be one of"),
+        (["--simulate", "--lambda", "1e300"], "must be a number from"),
+        (["--simulate", "--png", "missing/x.png"], "there is no folder missing"),
+        (["--simulate", "--png", "x.xyz"], "must end in one of"),
         (["m:f", "--article", "--stages", "1,2"], "--article is --stages and --stage already"),
         (["m:f", "--stages", "1,2", "--start-rate", "1"], "--start-rate does not go with stages"),
         (["m:f", "--no-bisect"], "--no-bisect goes with"),
@@ -348,6 +357,19 @@ def test_what_holds_the_password_is_not_written_down(tmp_path: Path) -> None:
     assert "--header 'Authorization: ...'" in Reader(page.read_text()).visible
 
 
+def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tidegate.capacity.png.draw", full)
+    out = tmp_path / "run.json"
+    assert run("--simulate", "--json", str(out), "--png", str(tmp_path / "run.png")) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert json.loads(out.read_text())["limit"]
+
+
 # --- simulated ---------------------------------------------------------------------------------------
 
 
@@ -358,6 +380,7 @@ def test_a_simulation_has_figures_and_a_page(tmp_path: Path, capsys: pytest.Capt
     found = json.loads(said.out)
     assert 40 <= found["breaking_point"][0] < found["breaking_point"][1] <= 60
     assert 25 <= found["limit"] <= 33
+    assert min(step["withdrawn"] for step in found["steps"]) == 0
     assert "Erlang B" in said.err
     reader = Reader(page.read_text())
     assert "tidegate capacity --seed 7 --gate db --simulate" in reader.visible

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,39 @@ def test_what_cannot_be_gone_on_with(tmp_path: Path, text: str, says: str) -> No
     with pytest.raises(JournalError, match=says):
         Journal.resume(path, {"a": {}})
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("good", value) for value in (-5, 10**30, 1.5, True, "1")),
+        *(("seconds", value) for value in (math.nan, -1.0, 0.0, "1")),
+        *(("latencies", value) for value in ("abc", [None], [math.inf], [-1.0], [10**400])),
+        *(("lag", "x"), ("failures", [1]), ("failures", {"a": -1}), ("stopped", 1), ("capped", 1)),
+    ],
+)
+def test_a_journal_with_what_cannot_have_been_measured(tmp_path: Path, name: str, value: object) -> None:
+    lines, _ = recorded()
+    line = json.loads(lines[1])
+    (line["played"]["counts"] if name == "good" else line["played"])[name] = value
+    path = tmp_path / "run.jsonl"
+    path.write_text(lines[0] + json.dumps(line) + "\n")
+    with pytest.raises(JournalError, match="no journal"):
+        Journal.resume(path, {"target": "t"})
+
+
+def test_a_full_disk_does_not_end_a_run() -> None:
+    class Full(File):
+        def flush(self) -> None:
+            if self.getvalue().count("\n") > 2:
+                raise OSError(28, "No space left on device")
+
+    found = conduct(degrading(), journal=Journal({"target": "t"}, Full()))
+    assert found.search.recommendation().complete
+    assert found.broken is None
+    [note] = found.notes
+    assert "The log is not complete" in note
+    assert "No space left on device" in note
 
 
 def test_a_journal_of_other_steps(tmp_path: Path) -> None:

@@ -177,6 +177,8 @@ def test_capacity_fell_where_all_it_may_be_is_below_all_it_may_have_been(
         ("{}", "not what tidegate capacity"),
         ('{"capacity": null}', "found no capacity"),
         ('{"capacity": {"per_min": 1}}', "is none"),
+        ('{"capacity": {"per_min": 1, "interval": [0, Infinity]}}', "is none"),
+        ('{"capacity": {"per_min": 1, "interval": [0, 3]}, "run": 1}', "not what tidegate capacity"),
         ('{"capacity": {"per_min": 1, "interval": [2, 3]}}', "is none"),
         ('{"capacity": {"per_min": NaN, "interval": [NaN, NaN]}}', "is none"),
         ('{"capacity": {"per_min": "x", "interval": [0, 3]}}', "is none"),
@@ -187,6 +189,28 @@ def test_what_cannot_be_compared_with(tmp_path: Path, text: str, says: str) -> N
     path.write_text(text)
     with pytest.raises(BaselineError, match=says):
         Baseline.read(path)
+
+
+def run_of(url: str, timeout: float = 1.0) -> dict[str, Any]:
+    return {"target": {"kind": "url", "url": url}, "plan": {"timeout": timeout, "seed": 1}}
+
+
+def test_a_baseline_of_another_run_is_said_or_refused() -> None:
+    baseline = Baseline(100, 90, 110, run_of("http://a/"))
+    same = compare(baseline, found(100, 90, 110), run_of("http://a/")).sentence
+    assert "another run" not in same
+    for run, says in (
+        (run_of("http://b/"), 'target.url is "http://a/" there, and "http://b/"'),
+        (run_of("http://a/", 2.0), "timeout is 1.0 there, and 2.0"),
+    ):
+        assert baseline.of_another_kind(run) is None
+        comparison = compare(baseline, found(80, 75, 85), run)
+        assert comparison.fell
+        assert says in comparison.sentence
+    why = baseline.of_another_kind({"simulated": {"sigma": 0.02}})
+    assert why == "it is of a url target, and this run of a simulated one"
+    assert "simulated" in (Baseline(1, 1, 1, {"simulated": {}}).of_another_kind(run_of("http://a/")) or "")
+    assert Baseline(1, 1, 1).of_another_kind(run_of("http://a/")) is None
 
 
 # --- what a run says ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sqlite3
+import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ from typing import Any
 import psycopg
 import pytest
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
 from loopback import serving
 from tidegate.capacity.apart import ApartTarget
 from tidegate.capacity.rows import Rows
 from tidegate.capacity.sql import PostgresTarget, sqlite_path
 from tidegate.capacity.target import Target, TargetError
 from tidegate.capacity.url import Request as Sent
-from tidegate.capacity.url import UrlTarget
+from tidegate.capacity.url import UrlTarget, without_password
 from tidegate.demo.postgres_server import PostgresServer
 
 
@@ -356,6 +358,36 @@ def test_a_request_that_is_withdrawn_ends_at_once(app: Any) -> None:
     assert withdraw(url(f"{place}/x?seconds=5")) < 2
 
 
+def test_a_redirect_is_no_good_answer_unless_it_is_said_to_be() -> None:
+    app = FastAPI()
+
+    @app.get("/old", status_code=302)
+    async def old() -> None:
+        """Sent elsewhere."""
+
+    with serving(app) as place:
+        assert ask(url(f"http://{place}/old")) == ["HTTP 302"]
+        assert ask(url(f"http://{place}/old", statuses=[(302, 302)])) == [None]
+
+
+def test_bodies_are_not_kept() -> None:
+    app = FastAPI()
+    part, parts = b"x" * 2**16, 512
+
+    @app.get("/")
+    async def large() -> StreamingResponse:
+        return StreamingResponse(part for _ in range(parts))
+
+    with serving(app) as place:
+        assert ask(url(f"http://{place}/")) == [None]  # what is imported on the way is not to be counted
+        tracemalloc.start()
+        try:
+            assert ask(url(f"http://{place}/")) == [None]
+            assert tracemalloc.get_traced_memory()[1] < len(part) * parts / 4
+        finally:
+            tracemalloc.stop()
+
+
 def test_nobody_there() -> None:
     assert ask(url(f"http://127.0.0.1:{free_port()}/")) == ["connection refused"]
 
@@ -363,6 +395,26 @@ def test_nobody_there() -> None:
 def test_no_url_to_send_to() -> None:
     with pytest.raises(TargetError, match="no URL"):
         ask(url("http://host:99999999/"))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "postgresql://host/db?password=swordfish",
+        "postgresql://host/db?user=me&password=swordfish&sslmode=require",
+        "http://host/?page=2&api_key=swordfish",
+        "http://host/?X-Amz-Signature=swordfish",
+        "http://host/?access_token=swordfish#here",
+        "http://me:swordfish@[host/",
+    ],
+)
+def test_secrets_in_urls_are_not_shown(shown: str) -> None:
+    assert without_password(shown) == shown.replace("swordfish", "***").replace("me:***", "***")
+
+
+def test_a_host_that_can_be_no_name_is_said() -> None:
+    with pytest.raises(TargetError, match="Check the DSN"):
+        ask(PostgresTarget(f"postgresql://{'a' * 80}.x/db", "SELECT 1", Rows.none()))
 
 
 def test_passwords_in_urls_are_not_shown() -> None:
@@ -387,6 +439,14 @@ def test_a_file_of_rows_that_cannot_be_used(tmp_path: Path, text: str, says: str
     path.write_text(text)
     with pytest.raises(TargetError, match=says):
         Rows.read(path)
+
+
+def test_a_cell_in_quotes_is_kept_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes('\ufeffid,text\r\n1,"two\nlines, ""quoted"""\r\n\r\n2,a\u2028b\x0cc\r\n'.encode())
+    rows = Rows.read(path)
+    assert rows[0] == {"id": "1", "text": 'two\nlines, "quoted"'}
+    assert rows[1] == {"id": "2", "text": "a\u2028b\x0cc"}
 
 
 @pytest.mark.parametrize(
