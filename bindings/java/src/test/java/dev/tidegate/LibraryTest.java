@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -41,18 +42,18 @@ class LibraryTest {
   }
 
   private String said(String library, String... classPath) throws Exception {
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                String.join(":", classPath)
-                    + ":"
-                    + classes(Gate.class)
-                    + ":"
-                    + classes(LibraryTest.class),
-                Program.class.getName()));
+    return ran(
+        library,
+        "--enable-native-access=ALL-UNNAMED",
+        "-cp",
+        String.join(":", classPath) + ":" + classes(Gate.class) + ":" + classes(LibraryTest.class),
+        Program.class.getName());
+  }
+
+  private static String ran(String library, String... arguments) throws Exception {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
     builder.environment().remove("TIDEGATE_LIBRARY");
     if (library != null) {
@@ -94,6 +95,54 @@ class LibraryTest {
     Files.createDirectories(packaged);
     Files.copy(Path.of(System.getenv("TIDEGATE_LIBRARY")), packaged.resolve("libtidegate.so.1"));
     assertEquals("works, 3; works, 3", said(null, folder.toString()));
+  }
+
+  /**
+   * A module that needs this one and nothing more: exceptions of databases are told apart there,
+   * too.
+   */
+  @Test
+  void aModuleThatNeedsNothingElse() throws Exception {
+    Path source = folder.resolve("app/Main.java");
+    Files.createDirectories(source.getParent());
+    Files.writeString(folder.resolve("module-info.java"), "module app { requires dev.tidegate; }");
+    Files.writeString(
+        source,
+        """
+        package app;
+        public class Main {
+          public static void main(String[] args) throws Exception {
+            try {
+              dev.tidegate.Gate.of("db", 2).call(() -> { throw new Exception("its own"); });
+            } catch (Throwable thrown) {
+              System.out.println(thrown);
+            }
+          }
+        }
+        """);
+    String module = classes(Gate.class);
+    assertEquals(
+        0,
+        ToolProvider.getSystemJavaCompiler()
+            .run(
+                null,
+                null,
+                null,
+                "-p",
+                module,
+                "-d",
+                folder.resolve("out").toString(),
+                folder.resolve("module-info.java").toString(),
+                source.toString()));
+    assertEquals(
+        "java.lang.Exception: its own",
+        ran(
+            System.getenv("TIDEGATE_LIBRARY"),
+            "--enable-native-access=dev.tidegate",
+            "-p",
+            module + ":" + folder.resolve("out"),
+            "-m",
+            "app/app.Main"));
   }
 
   @Test
