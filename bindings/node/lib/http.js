@@ -34,12 +34,32 @@ function checked(status) {
   return status;
 }
 
+/** By connection: what to do when it is gone, for those of its requests that wait for the answer to another. */
+const behindOthers = new WeakMap();
+
+function ofConnection(socket) {
+  let leaving = behindOthers.get(socket);
+  if (leaving === undefined) {
+    leaving = new Set();
+    behindOthers.set(socket, leaving);
+    socket.once("close", () => {
+      for (const leave of leaving) leave();
+    });
+  }
+  return leaving;
+}
+
+/** Whether nobody is there any more to answer: while others looked at the request its client may have left. */
+function isGone(request, response) {
+  return response.destroyed === true || (response.stream ?? request.socket)?.destroyed === true;
+}
+
 /**
  * Holds a permit until the response was sent, or its connection is gone. The shed, or undefined.
  *
  * A response that was cut off is `ignore`: its client left.
  */
-function hold(gate, ask, response) {
+function hold(gate, ask, request, response) {
   let permit;
   try {
     permit = gate.admit(ask);
@@ -47,7 +67,16 @@ function hold(gate, ask, response) {
     if (error instanceof Shed) return error;
     throw error;
   }
-  response.once("close", () => permit.release(response.writableFinished ? "success" : "ignore"));
+  const { stream } = response; // of HTTP/2
+  // A response that waits for another's end has no connection yet, and is not told that there is none any more.
+  const waiting = response.socket === null && request.socket ? ofConnection(request.socket) : undefined;
+  const leave = () => {
+    waiting?.delete(leave);
+    const sent = stream === undefined ? response.writableFinished : stream.rstCode === 0;
+    permit.release(sent ? "success" : "ignore");
+  };
+  waiting?.add(leave);
+  response.once("close", leave);
   return undefined;
 }
 
@@ -56,7 +85,8 @@ function express(gate, { priority, weight, status = 503 } = {}) {
   const askOf = asker(priority, weight);
   checked(status);
   return function tidegate(request, response, next) {
-    const shed = hold(gate, askOf(request), response);
+    if (isGone(request, response)) return;
+    const shed = hold(gate, askOf(request), request, response);
     if (shed === undefined) return next();
     const answer = shedResponse(shed, { status });
     response.writeHead(answer.status, answer.headers).end(answer.body);
@@ -68,7 +98,8 @@ function fastify(instance, { gate, priority, weight, status = 503 }, done) {
   const askOf = asker(priority, weight);
   checked(status);
   instance.addHook("onRequest", (request, reply, next) => {
-    const shed = hold(gate, askOf(request), reply.raw);
+    if (isGone(request.raw, reply.raw)) return;
+    const shed = hold(gate, askOf(request), request.raw, reply.raw);
     if (shed === undefined) return next();
     const answer = shedResponse(shed, { status });
     reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body)); // to a string it would add a charset

@@ -243,7 +243,8 @@ export class Gate {
   admit(ask?: Ask): Permit;
   /**
    * Does the work with a permit, which is given back when the work has ended. Its result is the work's.
-   * Rejects with a Shed, without calling it, where there is no permit.
+   * Rejects with a Shed, without calling it, where there is no permit. Work that never settles keeps its permit for
+   * ever, also where nobody waits for it any more: give it a timeout.
    */
   run<T>(work: () => T | PromiseLike<T>, ask?: Ask): Promise<Awaited<T>>;
   /**

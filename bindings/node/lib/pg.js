@@ -10,9 +10,10 @@ const QUERY_CANCELED = "57014";
 
 /** What a query's or a checkout's error says of the database. */
 function outcomeOfQuery(error) {
-  const { code, message = "" } = error;
+  const code = error?.code;
+  const message = String(error?.message);
   if (code === QUERY_CANCELED) return message.includes("timeout") ? "overload" : "ignore";
-  if (OVERLOADED.test(code)) return "overload";
+  if (typeof code === "string" && OVERLOADED.test(code)) return "overload";
   // The client's own timeouts have no code.
   if (
     code === undefined &&
@@ -57,15 +58,20 @@ function gatePool(pool, gate, options) {
       process.nextTick(callback, shed, undefined, () => {});
       return;
     }
-    connect.call(pool, (error, client, done) => {
-      if (error) {
-        permit.release(outcomeOfFailure(error));
-        callback(error, undefined, done);
-      } else {
-        releasing(client, permit);
-        callback(undefined, client, client.release);
-      }
-    });
+    try {
+      connect.call(pool, (error, client, done) => {
+        if (error) {
+          permit.release(outcomeOfFailure(error));
+          callback(error, undefined, done);
+        } else {
+          releasing(client, permit);
+          callback(undefined, client, client.release);
+        }
+      });
+    } catch (error) {
+      permit.release(outcomeOfFailure(error));
+      throw error;
+    }
   }
 
   return pool;

@@ -175,3 +175,28 @@ test("one gate a pool", () => {
     assert.throws(() => gatePool(none, gate), { name: "TypeError", message: /gatePool needs a Pool/ });
   }
 });
+
+test("whatever an odd pool throws or rejects with, it is passed on and no permit is lost", async () => {
+  const odd = [undefined, null, "text", { code: "57014", message: 7 }, { code: Symbol("odd") }, new Error()];
+  for (const fault of odd) {
+    const gate = new Gate("db", 5);
+    const rejects = gatePool({ connect: () => Promise.reject(fault) }, gate);
+    assert.equal(await rejects.connect().catch((error) => error), fault);
+    const throws = gatePool(
+      {
+        connect: () => {
+          throw fault;
+        },
+      },
+      gate,
+    );
+    let thrown = "nothing";
+    try {
+      throws.connect(() => assert.fail("called back"));
+    } catch (error) {
+      thrown = error;
+    }
+    assert.equal(thrown, fault);
+    assert.deepEqual([gate.inFlight, gate.stats().released.ignore], [0, 2]);
+  }
+});

@@ -83,6 +83,9 @@ final class Abi {
   static final Call CLASSIFY =
       call("tidegate_classify", ADDRESS, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG);
 
+  /** Nothing more than what a first use brings with it. */
+  static void initialize() {}
+
   /** A function that answers a status, and of which speed does not matter. */
   record Call(MethodHandle handle) {
     int on(Object... arguments) {

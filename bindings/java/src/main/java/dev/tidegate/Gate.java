@@ -128,33 +128,35 @@ public final class Gate {
 
   /**
    * Begins work that goes on by itself, with a permit that is given back when its stage completes.
-   * The answer is the work's; where there is no permit it has failed with a {@link Shed}.
+   * The answer is the work's; where there is no permit it has failed with a {@link Shed}. To cancel
+   * the answer does not end the work, which keeps its permit. A stage that nobody can complete any
+   * more is a forgotten permit.
    */
   public <T> CompletableFuture<T> callAsync(Ask ask, Supplier<? extends CompletionStage<T>> work) {
     Objects.requireNonNull(work, "work");
-    long token;
+    Permit permit;
     try {
-      token = enter(ask);
+      permit = admit(ask);
     } catch (Shed shed) {
       return CompletableFuture.failedFuture(shed);
     }
-    CompletionStage<T> stage;
+    CompletableFuture<T> answer = new CompletableFuture<>();
     try {
-      stage = Objects.requireNonNull(work.get(), "the work's stage");
+      // The stage alone holds the permit: nobody else will hear that it was dropped.
+      Objects.requireNonNull(work.get(), "the work's stage")
+          .whenComplete(
+              (result, thrown) -> {
+                permit.release(thrown == null ? Outcome.SUCCESS : outcomeOf(thrown));
+                if (thrown == null) {
+                  answer.complete(result);
+                } else {
+                  answer.completeExceptionally(thrown);
+                }
+              });
     } catch (Throwable thrown) {
-      leave(token, outcomeOf(thrown));
+      permit.release(outcomeOf(thrown));
       throw thrown;
     }
-    CompletableFuture<T> answer = new CompletableFuture<>();
-    stage.whenComplete(
-        (result, thrown) -> {
-          leave(token, thrown == null ? Outcome.SUCCESS : outcomeOf(thrown));
-          if (thrown == null) {
-            answer.complete(result);
-          } else {
-            answer.completeExceptionally(thrown);
-          }
-        });
     return answer;
   }
 
@@ -181,17 +183,22 @@ public final class Gate {
 
   /** What an exception says of the resource. Never throws. */
   public Outcome outcomeOf(Throwable thrown) {
+    return outcomeOf(thrown, Outcomes::of);
+  }
+
+  /** The same, where somebody else knows more of exceptions than {@link Outcomes#of}. */
+  Outcome outcomeOf(Throwable thrown, Function<? super Throwable, Outcome> otherwise) {
     if (outcomes != null) {
       try {
         Outcome own = outcomes.apply(thrown);
         if (own != null) {
           return own;
         }
-      } catch (RuntimeException fault) {
+      } catch (Throwable fault) {
         // A fault of its own must not hide what the work threw.
       }
     }
-    return Outcomes.of(thrown);
+    return otherwise.apply(thrown);
   }
 
   /** The most weight that may be in flight. */
@@ -341,15 +348,26 @@ public final class Gate {
    * @throws IllegalArgumentException where the gate has no such signal, or for another value
    */
   public void signal(String name, double value, Duration goodFor) {
+    long milliseconds = milliseconds(goodFor);
     try (Arena arena = Arena.ofConfined()) {
       Text text = Text.of(arena, name, "name");
       check(
-          Abi.SIGNAL.on(handle.pointer, text.data(), text.length(), value, goodFor.toMillis()),
+          Abi.SIGNAL.on(handle.pointer, text.data(), text.length(), value, milliseconds),
           () ->
               "a value from 0 to 1 can be pushed into a signal of kind pushed, for 0 ms or more;"
                   + " got"
                   + " \"%s\", %s, %s".formatted(name, value, goodFor));
     }
+  }
+
+  /** Rounded away from zero: what is a time at all stays one, and what is negative stays that. */
+  private static long milliseconds(Duration time) {
+    if (time.isNegative()) {
+      return -1;
+    }
+    return time.getSeconds() > Integer.MAX_VALUE
+        ? Integer.MAX_VALUE * 1000L
+        : time.plusNanos(999_999).toMillis();
   }
 
   /** What the gate's signals come to. */

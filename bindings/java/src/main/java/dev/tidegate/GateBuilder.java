@@ -107,6 +107,7 @@ public final class GateBuilder {
    * @throws IllegalArgumentException or {@link ConfigException}, naming the value and the rule
    */
   public Gate build() {
+    Library.require();
     try (Arena arena = Arena.ofConfined()) {
       Text text = Text.of(arena, name, "name");
       MemorySegment config = config(arena);
@@ -135,7 +136,8 @@ public final class GateBuilder {
       Layouts.set(config, Layouts.CONFIG, "controller_ceiling", controller.ceiling());
       Layouts.set(config, Layouts.CONFIG, "controller_prior", controller.prior());
     }
-    Layouts.set(config, Layouts.CONFIG, "objective", objective.toNanos() / 1e9);
+    Layouts.set(
+        config, Layouts.CONFIG, "objective", objective.getSeconds() + objective.getNano() / 1e9);
     if (!signals.isEmpty()) {
       Layouts.set(config, Layouts.CONFIG, "signals", signals(arena));
       Layouts.set(config, Layouts.CONFIG, "signal_count", (long) signals.size());
@@ -198,6 +200,10 @@ public final class GateBuilder {
 
   static void write(MemorySegment struct, Rate rate) {
     if (rate != null) {
+      // To the library what is all zero says that there is none.
+      if (rate.perSeconds() == 0) {
+        throw new IllegalArgumentException(rateRule(rate));
+      }
       Layouts.set(struct, Layouts.RATE, "count", rate.count());
       Layouts.set(struct, Layouts.RATE, "burst", rate.burst());
       Layouts.set(struct, Layouts.RATE, "per", rate.perSeconds());

@@ -6,13 +6,15 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.sql.CallableStatement;
 import java.sql.Connection;
+import java.sql.DatabaseMetaData;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * A connection that holds a permit, and the statements made from it: what they throw is noted, and
+ * A connection that holds a permit, its statements and their rows: what they throw is noted, and
  * closing the connection gives the permit back with what was noted. Everything else passes through.
  */
 final class GatedConnection {
@@ -21,107 +23,119 @@ final class GatedConnection {
   private final AtomicReference<Outcome> noted = new AtomicReference<>(Outcome.SUCCESS);
   private final Connection itself;
 
+  /** The statement whose query its user cancelled last, which a driver may tell like a timeout. */
+  private volatile Statement cancelled;
+
   private GatedConnection(Connection connection, Permit permit, Gate gate) {
     this.permit = permit;
     this.gate = gate;
-    this.itself =
-        proxy(Connection.class, (_, method, args) -> onConnection(connection, method, args));
+    this.itself = proxy(Connection.class, connection, null, null);
   }
 
   static Connection of(Connection connection, Permit permit, Gate gate) {
     return new GatedConnection(connection, permit, gate).itself;
   }
 
-  private Object onConnection(Connection connection, Method method, Object[] args)
-      throws Throwable {
-    switch (method.getName()) {
-      case "close" -> {
-        try {
-          return invoke(connection, method, args);
-        } finally {
-          permit.release(noted.get());
-        }
-      }
-      case "abort" -> {
-        try {
-          return invoke(connection, method, args);
-        } finally {
-          permit.release(Outcome.IGNORE);
-        }
-      }
-      case "equals" -> {
-        return args[0] == itself;
-      }
-      case "hashCode" -> {
-        return System.identityHashCode(itself);
-      }
-      default -> {
-        return wrapped(invoke(connection, method, args));
-      }
+  /**
+   * Something of this connection. It keeps the permit, since who has it works with the connection,
+   * and leads back to nothing that is past the gate.
+   *
+   * @param statement the driver's statement whose exceptions these are
+   * @param owner what {@code getStatement} answers, where it is known
+   */
+  private <T> T proxy(Class<T> type, T inner, Statement statement, Object owner) {
+    InvocationHandler handler =
+        (self, method, args) ->
+            switch (method.getName()) {
+              case "equals" -> args[0] == self;
+              case "hashCode" -> System.identityHashCode(self);
+              case "unwrap" -> leadsTo(self, args) ? self : invoke(inner, method, args, statement);
+              case "isWrapperFor" ->
+                  leadsTo(self, args) || (boolean) invoke(inner, method, args, statement);
+              case "getConnection" -> {
+                invoke(inner, method, args, statement); // which is an error once it is closed
+                yield itself;
+              }
+              case "getStatement" -> {
+                Object found = invoke(inner, method, args, statement);
+                yield found != null && owner != null ? owner : wrapped(found, statement, null);
+              }
+              default ->
+                  inner instanceof Connection && isEnd(method)
+                      ? leave(inner, method, args)
+                      : wrapped(invoke(inner, method, args, statement), statement, self);
+            };
+    return type.cast(
+        Proxy.newProxyInstance(
+            GatedConnection.class.getClassLoader(), new Class<?>[] {type}, handler));
+  }
+
+  private static boolean leadsTo(Object self, Object[] args) {
+    return args[0] instanceof Class<?> type && type.isInstance(self);
+  }
+
+  private static boolean isEnd(Method method) {
+    return method.getName().equals("close") || method.getName().equals("abort");
+  }
+
+  private Object leave(Object connection, Method method, Object[] args) throws Throwable {
+    try {
+      return invoke(connection, method, args, null);
+    } finally {
+      permit.release(method.getName().equals("close") ? noted.get() : Outcome.IGNORE);
     }
   }
 
-  private Object wrapped(Object result) {
+  private Object wrapped(Object result, Statement statement, Object self) {
     return switch (result) {
-      case CallableStatement statement -> statement(CallableStatement.class, statement);
-      case PreparedStatement statement -> statement(PreparedStatement.class, statement);
-      case Statement statement -> statement(Statement.class, statement);
+      case CallableStatement made -> proxy(CallableStatement.class, made, made, null);
+      case PreparedStatement made -> proxy(PreparedStatement.class, made, made, null);
+      case Statement made -> proxy(Statement.class, made, made, null);
+      case ResultSet rows ->
+          proxy(ResultSet.class, rows, statement, self instanceof Statement ? self : null);
+      case DatabaseMetaData data -> proxy(DatabaseMetaData.class, data, null, null);
       case null, default -> result;
     };
   }
 
-  private <T extends Statement> T statement(Class<T> type, T statement) {
-    return proxy(
-        type,
-        (self, method, args) ->
-            switch (method.getName()) {
-              case "getConnection" -> itself;
-              case "equals" -> args[0] == self;
-              case "hashCode" -> System.identityHashCode(self);
-              default -> invokeNoting(statement, method, args);
-            });
-  }
-
-  private Object invokeNoting(Statement statement, Method method, Object[] args) throws Throwable {
-    try {
-      return invoke(statement, method, args);
-    } catch (SQLException thrown) {
-      if (isOwnTimeout(statement, thrown)) {
-        noted.set(Outcome.OVERLOAD);
+  private Object invoke(Object on, Method method, Object[] args, Statement statement)
+      throws Throwable {
+    if (on instanceof Statement) {
+      if (method.getName().equals("cancel")) {
+        cancelled = statement;
+      } else if (method.getName().startsWith("execute") && cancelled == statement) {
+        cancelled = null;
       }
-      throw thrown;
     }
-  }
-
-  /**
-   * A driver ends a query that has taken too long by cancelling it, which looks as if its user had.
-   */
-  private static boolean isOwnTimeout(Statement statement, SQLException thrown) {
-    try {
-      return "57014".equals(thrown.getSQLState()) && statement.getQueryTimeout() > 0;
-    } catch (SQLException closed) {
-      return false;
-    }
-  }
-
-  private Object invoke(Object on, Method method, Object[] args) throws Throwable {
     try {
       return method.invoke(on, args);
     } catch (InvocationTargetException thrown) {
-      note(thrown.getCause());
+      note(thrown.getCause(), statement);
       throw thrown.getCause();
     }
   }
 
   /** Overload stays noted; of the rest the last counts. */
-  private void note(Throwable thrown) {
-    Outcome outcome = gate.outcomeOf(thrown);
+  private void note(Throwable thrown, Statement statement) {
+    Outcome outcome =
+        gate.outcomeOf(
+            thrown, it -> isOwnTimeout(it, statement) ? Outcome.OVERLOAD : Outcomes.of(it));
     noted.updateAndGet(before -> before == Outcome.OVERLOAD ? before : outcome);
   }
 
-  private static <T> T proxy(Class<T> type, InvocationHandler handler) {
-    return type.cast(
-        Proxy.newProxyInstance(
-            GatedConnection.class.getClassLoader(), new Class<?>[] {type}, handler));
+  /**
+   * A driver ends a query that has taken too long by cancelling it, which looks as if its user had.
+   */
+  private boolean isOwnTimeout(Throwable thrown, Statement statement) {
+    if (statement == null
+        || statement == cancelled
+        || !(thrown instanceof SQLException of && "57014".equals(of.getSQLState()))) {
+      return false;
+    }
+    try {
+      return statement.getQueryTimeout() > 0;
+    } catch (SQLException | RuntimeException closed) {
+      return false;
+    }
   }
 }

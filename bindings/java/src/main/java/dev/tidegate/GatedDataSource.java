@@ -47,14 +47,14 @@ public final class GatedDataSource implements DataSource {
   private Connection behindTheGate(Opening opening) throws SQLException {
     Permit permit = gate.admit();
     try {
-      return GatedConnection.of(opening.open(), permit, gate);
+      return GatedConnection.of(
+          Objects.requireNonNull(opening.open(), "the source's connection"), permit, gate);
     } catch (Throwable thrown) {
       // A checkout that failed did no work: unless it says that the database is overloaded, it says
       // nothing.
-      permit.release(
-          isPoolTimeout(thrown) || gate.outcomeOf(thrown) == Outcome.OVERLOAD
-              ? Outcome.OVERLOAD
-              : Outcome.IGNORE);
+      Outcome outcome =
+          gate.outcomeOf(thrown, it -> isPoolTimeout(it) ? Outcome.OVERLOAD : Outcomes.of(it));
+      permit.release(outcome == Outcome.OVERLOAD ? outcome : Outcome.IGNORE);
       throw thrown;
     }
   }

@@ -50,6 +50,7 @@ public final class Gates {
    * @throws ConfigException with everything that is wrong with it, one problem a line
    */
   public static Gates open(Path path) {
+    Library.require();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment file = Text.withoutNul(arena, path.toString(), "path");
       MemorySegment made = arena.allocate(ADDRESS);
@@ -64,6 +65,7 @@ public final class Gates {
    * @throws ConfigException with everything that is wrong with it, one problem a line
    */
   public static Gates parse(String text, String file) {
+    Library.require();
     try (Arena arena = Arena.ofConfined()) {
       Text content = Text.of(arena, text, "text");
       MemorySegment name = Text.withoutNul(arena, file, "file");

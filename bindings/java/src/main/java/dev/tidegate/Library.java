@@ -26,7 +26,28 @@ final class Library {
   /** The version of include/tidegate.h that this package was written for. */
   static final int ABI_VERSION = 1;
 
+  private static LibraryException missing;
+
   private Library() {}
+
+  /**
+   * Says each time what is wrong with the library: of a class that could not be initialized the
+   * virtual machine says so once, and by an Error.
+   */
+  static synchronized void require() {
+    if (missing != null) {
+      throw new LibraryException(missing.getMessage(), missing);
+    }
+    try {
+      Abi.initialize();
+    } catch (ExceptionInInitializerError failed) {
+      if (failed.getCause() instanceof LibraryException cause) {
+        missing = cause;
+        throw cause;
+      }
+      throw failed;
+    }
+  }
 
   static SymbolLookup load() {
     String named = System.getProperty("tidegate.library", System.getenv("TIDEGATE_LIBRARY"));

@@ -5,8 +5,6 @@ import java.nio.channels.ClosedByInterruptException;
 import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 
@@ -19,15 +17,27 @@ public final class Outcomes {
 
   private static final String QUERY_CANCELED = "57014";
 
+  /** No chain of causes is longer, but one that bites its tail. */
+  private static final int CAUSES = 32;
+
   /**
    * A timeout, and a database that says it has too little of something, is {@code OVERLOAD}; what
    * was cancelled or interrupted, or shed by another gate, is {@code IGNORE}. Anything else is
-   * {@code SUCCESS}, since the resource answered.
+   * {@code SUCCESS}, since the resource answered. What wraps an exception is what its cause is.
    */
   public static Outcome of(Throwable thrown) {
+    Throwable each = thrown;
+    for (int count = 0; each != null && count < CAUSES; count++, each = each.getCause()) {
+      Outcome outcome = ofThis(each);
+      if (outcome != Outcome.SUCCESS) {
+        return outcome;
+      }
+    }
+    return Outcome.SUCCESS;
+  }
+
+  private static Outcome ofThis(Throwable thrown) {
     return switch (thrown) {
-      case ExecutionException e when e.getCause() != null -> of(e.getCause());
-      case CompletionException e when e.getCause() != null -> of(e.getCause());
       case Shed _ -> Outcome.IGNORE;
       case InterruptedException _ -> Outcome.IGNORE;
       case CancellationException _ -> Outcome.IGNORE;
@@ -35,7 +45,6 @@ public final class Outcomes {
       case TimeoutException _ -> Outcome.OVERLOAD;
       case SocketTimeoutException _ -> Outcome.OVERLOAD;
       case SQLException e -> ofDatabase(e);
-      case null -> Outcome.SUCCESS;
       // Of a module that need not be there.
       default ->
           thrown.getClass().getName().startsWith("java.net.http.Http")
@@ -55,9 +64,6 @@ public final class Outcomes {
           ? Outcome.OVERLOAD
           : Outcome.IGNORE;
     }
-    if (OVERLOADED.matcher(state).matches()) {
-      return Outcome.OVERLOAD;
-    }
-    return thrown.getCause() instanceof SocketTimeoutException ? Outcome.OVERLOAD : Outcome.SUCCESS;
+    return OVERLOADED.matcher(state).matches() ? Outcome.OVERLOAD : Outcome.SUCCESS;
   }
 }

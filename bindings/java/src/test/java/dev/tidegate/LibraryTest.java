@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,10 +25,14 @@ class LibraryTest {
 
     /** Prints what comes of it. */
     public static void main(String[] args) {
+      System.out.println(said() + "; " + said());
+    }
+
+    private static String said() {
       try {
-        System.out.println("works, " + Gate.of("db", 3).limit());
-      } catch (ExceptionInInitializerError e) {
-        System.out.println(e.getCause());
+        return "works, " + Gate.of("db", 3).limit();
+      } catch (LibraryException e) {
+        return e.toString();
       }
     }
   }
@@ -37,18 +42,18 @@ class LibraryTest {
   }
 
   private String said(String library, String... classPath) throws Exception {
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                String.join(":", classPath)
-                    + ":"
-                    + classes(Gate.class)
-                    + ":"
-                    + classes(LibraryTest.class),
-                Program.class.getName()));
+    return ran(
+        library,
+        "--enable-native-access=ALL-UNNAMED",
+        "-cp",
+        String.join(":", classPath) + ":" + classes(Gate.class) + ":" + classes(LibraryTest.class),
+        Program.class.getName());
+  }
+
+  private static String ran(String library, String... arguments) throws Exception {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
     builder.environment().remove("TIDEGATE_LIBRARY");
     if (library != null) {
@@ -80,7 +85,7 @@ class LibraryTest {
 
   @Test
   void theLibraryThatTheEnvironmentNames() throws Exception {
-    assertEquals("works, 3", said(System.getenv("TIDEGATE_LIBRARY")));
+    assertEquals("works, 3; works, 3", said(System.getenv("TIDEGATE_LIBRARY")));
   }
 
   @Test
@@ -89,7 +94,55 @@ class LibraryTest {
     Path packaged = folder.resolve("native/" + system + "-" + System.getProperty("os.arch"));
     Files.createDirectories(packaged);
     Files.copy(Path.of(System.getenv("TIDEGATE_LIBRARY")), packaged.resolve("libtidegate.so.1"));
-    assertEquals("works, 3", said(null, folder.toString()));
+    assertEquals("works, 3; works, 3", said(null, folder.toString()));
+  }
+
+  /**
+   * A module that needs this one and nothing more: exceptions of databases are told apart there,
+   * too.
+   */
+  @Test
+  void aModuleThatNeedsNothingElse() throws Exception {
+    Path source = folder.resolve("app/Main.java");
+    Files.createDirectories(source.getParent());
+    Files.writeString(folder.resolve("module-info.java"), "module app { requires dev.tidegate; }");
+    Files.writeString(
+        source,
+        """
+        package app;
+        public class Main {
+          public static void main(String[] args) throws Exception {
+            try {
+              dev.tidegate.Gate.of("db", 2).call(() -> { throw new Exception("its own"); });
+            } catch (Throwable thrown) {
+              System.out.println(thrown);
+            }
+          }
+        }
+        """);
+    String module = classes(Gate.class);
+    assertEquals(
+        0,
+        ToolProvider.getSystemJavaCompiler()
+            .run(
+                null,
+                null,
+                null,
+                "-p",
+                module,
+                "-d",
+                folder.resolve("out").toString(),
+                folder.resolve("module-info.java").toString(),
+                source.toString()));
+    assertEquals(
+        "java.lang.Exception: its own",
+        ran(
+            System.getenv("TIDEGATE_LIBRARY"),
+            "--enable-native-access=dev.tidegate",
+            "-p",
+            module + ":" + folder.resolve("out"),
+            "-m",
+            "app/app.Main"));
   }
 
   @Test
@@ -99,6 +152,8 @@ class LibraryTest {
         said.contains("LibraryException: the library /no/such/libtidegate.so cannot be loaded"),
         said);
     assertTrue(said.contains("make install"), said);
+    String[] twice = said.split("; dev.tidegate.", 2);
+    assertEquals(twice[0], "dev.tidegate." + twice[1], "the same at each use");
   }
 
   @Test
