@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::window::{float, nanoseconds, seconds};
-use super::{AnyController, Bounds, Controller, Goodput, Kind, Window};
+use super::{AnyController, Bounds, Cause, Controller, Goodput, Kind, Window};
 
 /// What becomes of a request where so many are in flight.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ struct Run<C> {
     completions: u64,
     highest: u32,
     lowest: u32,
+    /// How often most was lost.
+    lost: u32,
 }
 
 impl<C: Controller> Run<C> {
@@ -48,6 +50,7 @@ impl<C: Controller> Run<C> {
             completions: 0,
             highest: first.limit,
             lowest: first.limit,
+            lost: 0,
         }
     }
 
@@ -76,6 +79,7 @@ impl<C: Controller> Run<C> {
         self.look_after_ns = decision.look_after_ns;
         self.now += window.elapsed();
         self.looks += 1;
+        self.lost += u32::from(decision.cause == Cause::Lost);
         self.completions = self.completions.saturating_add(window.completions);
         self.highest = self.highest.max(self.limit);
         self.lowest = self.lowest.min(self.limit);
@@ -231,8 +235,10 @@ fn a_second_outage_does_not_live_on_the_answers_after_the_first() {
     for round in 1..=2 {
         run.until(60.0 * f64::from(round) - 30.0, 20_000.0, healthy);
         let onset = run.limit;
+        let from = run.looks;
         while run.limit * 3 > onset * 2 {
             run.look(20_000.0, timeouts);
+            assert!(run.looks - from < 1_000, "round {round}: nothing is lost");
         }
         let down = run.limit;
         for _ in 0..2 {
@@ -257,6 +263,93 @@ fn good_answers_between_failures_are_no_recovery() {
         run.take(&window);
         assert!(run.limit <= down, "{} after {i}", run.limit);
     }
+}
+
+// --- down, and no further than is called for --------------------------------------------------------
+
+#[test]
+fn where_less_fits_into_the_objective_it_begins_below_and_nothing_is_lost() {
+    // At 400 an answer takes 1.9 s of the 2 that are good; at a tenth more, more than that.
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 400)));
+    run.until(60.0, 20_000.0, healthy);
+    assert_eq!((run.lost, run.highest), (0, 400));
+}
+
+#[test]
+fn a_gate_that_is_filling_up_says_nothing_of_what_fits() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 30)));
+    let mut first = Window { elapsed_ns: 60_000_000_000, in_flight_seconds: 60.0, ..Window::default() };
+    complete(&mut first, 100, good(0.03));
+    (first.admissions, first.refusals) = (100, 100);
+    run.take(&first);
+    run.until(70.0, 20_000.0, healthy);
+    assert!(run.lowest > 20, "{}", run.lowest);
+}
+
+#[test]
+fn from_far_above_it_goes_down_in_strides_of_a_quarter() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 300)));
+    let mut strides = 0;
+    while run.now < 60.0 {
+        let before = run.limit;
+        run.look(20_000.0, healthy);
+        let least = (0.75 * f64::from(before)).ceil() as u32;
+        assert!(run.limit >= least, "from {before} to {}", run.limit);
+        strides += u32::from(run.limit == least);
+    }
+    assert_eq!(run.lost, 0);
+    assert!(strides > 2, "{strides}");
+}
+
+/// More than 42 at once, and all are turned away.
+fn edge(in_flight: f64) -> Fate {
+    if in_flight <= 42.0 { good(0.03) } else { Fate { overload: true, good: false, ..good(0.03) } }
+}
+
+#[test]
+fn an_experiment_over_an_edge_is_no_outage_that_halves_the_limit() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
+    run.until(60.0, 20_000.0, edge);
+    assert!(run.lost > 0 && run.lowest > 20, "{} times, down to {}", run.lost, run.lowest);
+}
+
+#[test]
+fn the_first_cut_is_deeper_where_hardly_anything_is_good() {
+    let cut_at = |good_share: u64| {
+        let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
+        run.until(60.0, 20_000.0, healthy);
+        let before = run.controller.centre();
+        // Everything takes three times as long: for whatever limit, that is more than an edge.
+        let latency = 3.0 * healthy(before).latency;
+        while run.lost == 0 {
+            let elapsed_ns = nanoseconds(1_000.0 * latency / f64::from(run.limit));
+            let mut window = Window { elapsed_ns, in_flight_seconds: 1_000.0 * latency, ..Window::default() };
+            complete(&mut window, 10 * good_share, good(latency));
+            complete(&mut window, 1_000 - 10 * good_share, Fate { good: false, ..good(latency) });
+            (window.admissions, window.refusals) = (1_000, 1_000);
+            run.take(&window);
+            assert!(run.now < 120.0, "{good_share} % good is lost");
+        }
+        run.controller.centre() / before
+    };
+    assert!((cut_at(10) - 0.5).abs() < 0.01, "{}", cut_at(10));
+    assert!((cut_at(40) - 0.7).abs() < 0.01, "{}", cut_at(40));
+}
+
+/// Those who are refused would be at any limit: requests that weigh more than it, say.
+#[test]
+fn a_limit_that_in_flight_does_not_follow_stays() {
+    let mut run = Run::new(Goodput::new(bounds(1, 1_000, 40)));
+    while run.looks < 2_000 {
+        let elapsed_ns = run.look_after_ns.max(1_000_000);
+        let mut window =
+            Window { elapsed_ns, in_flight_seconds: 10.0 * seconds(elapsed_ns), ..Window::default() };
+        complete(&mut window, elapsed_ns / 2_000_000, good(0.02));
+        (window.admissions, window.refusals) = (window.completions, window.completions);
+        run.take(&window);
+        assert!((run.controller.centre() - 40.0).abs() < 1e-9, "{}", run.controller.centre());
+    }
+    assert!(run.lowest < 40, "it has tried");
 }
 
 // --- an outage that looks stable -----------------------------------------------------------------
