@@ -25,7 +25,7 @@ pub struct Plan {
     pub rates: Vec<f64>,
     /// Whether to look for the breaking point between the last rate that held and the first that did not.
     pub bisect: bool,
-    /// The highest rate that the ramp may offer.
+    /// The highest rate that may be offered where no gate stands before the target, or accepted.
     pub max_rate: Option<f64>,
     /// The highest limit that the sweep may try.
     pub max_limit: u32,
@@ -98,6 +98,11 @@ impl Plan {
         if let (Some(most), Some(rate)) = (self.max_rate, self.start_rate.or(self.rates.last().copied())) {
             if rate > most {
                 return Err(CapacityError::new("each rate of the ramp", format!("at most {most}"), rate));
+            }
+        }
+        if let (Some(most), Some(rate)) = (self.max_rate, self.accept) {
+            if rate > most {
+                return Err(CapacityError::new("accept", format!("at most max_rate, {most}"), rate));
             }
         }
         if !(1..=MOST_LIMIT).contains(&self.max_limit) {

@@ -89,7 +89,14 @@ impl Search {
             Proven::Not(limit) => {
                 let seconds = proof_seconds(findings, limit).max(plan.timeout);
                 if plan.before && overload.is_some() && self.of(Phase::Before).next().is_none() {
-                    return Some(self.step(Phase::Before, overload, None, seconds));
+                    // No gate holds it back, so that the plan's highest rate has to.
+                    let most = plan.max_rate.unwrap_or(f64::INFINITY);
+                    return Some(self.step(
+                        Phase::Before,
+                        overload.map(|rate| rate.min(most)),
+                        None,
+                        seconds,
+                    ));
                 }
                 Some(self.step(Phase::Proof, overload, Some(limit), seconds))
             }

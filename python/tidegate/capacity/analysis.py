@@ -45,7 +45,7 @@ class Plan:
     bisect: bool = True
     """Whether to narrow the breaking point down."""
     max_rate: float | None = None
-    """The highest rate that the ramp may offer."""
+    """The highest rate that may be offered where no gate stands before the target, or accepted."""
     max_limit: int = 512
     """The highest limit that the sweep may try."""
     overload: float = 1.6

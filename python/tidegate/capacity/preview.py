@@ -35,7 +35,7 @@ def _lines(described: Mapping[str, str], plan: Plan, load: Load) -> Iterator[str
         yield "            and the same without the gate, stopped as the ramp is"
     if plan.accept is not None:
         yield f"  accept    {rate(plan.accept)} behind the gate"
-    most = "" if plan.max_rate is None else f"{rate(plan.max_rate)}, and never more than "
+    most = "" if plan.max_rate is None else f"{rate(plan.max_rate)} without a gate, and never more than "
     yield f"  at most   {most}{load.most_in_flight} in flight; an answer may take {duration(plan.timeout)}"
     yield f"  takes     {duration(seconds)} at least, in {steps} steps or more"
     yield "Ctrl-C ends it at any moment, with a report of what is known by then."

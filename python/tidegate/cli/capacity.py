@@ -116,7 +116,13 @@ def _configure_safety(group: _Options) -> None:
 
     add = group.add_argument
     rate, duration = _checked(units.per_second), _checked(units.seconds)
-    add("--max-rate", type=rate, default="200/s", metavar="RATE", help="never send more (200/s)")
+    add(
+        "--max-rate",
+        type=rate,
+        default="200/s",
+        metavar="RATE",
+        help="never send more without a gate before it (200/s)",
+    )
     add("--max-in-flight", type=_whole, default=256, metavar="N", help="never have more in flight (256)")
     add("--max-limit", type=_whole, metavar="N", help="the largest gate to try (--max-in-flight)")
     add("--max-lag", type=duration, default="20ms", metavar="20ms", help="later than this is no load (20ms)")

@@ -79,6 +79,17 @@ def test_the_gate_of_the_configuration_loads(tmp_path: Path) -> None:
     assert gate.thresholds[tidegate.Priority.SHEDDABLE] == found.thresholds.threshold
 
 
+def test_the_highest_rate_is_kept_where_no_gate_stands() -> None:
+    free = next(step for step, _ in log()[1] if step.phase == "before")
+    assert free.rate is not None
+    most = 0.9 * free.rate
+    _, steps = log(replace(PLAN, max_rate=most))
+    bare = [step.rate for step, _ in steps if step.limit is None]
+    assert len(bare) > 3
+    assert max(rate or math.inf for rate in bare) == most
+    assert {step.phase for step, _ in steps} >= {"before", "proof"}
+
+
 def test_a_log_that_is_reported_again_goes_on_where_it_ended() -> None:
     whole, steps = log()
     again = Search(PLAN)
@@ -111,6 +122,7 @@ def test_the_same_seed_sees_the_same() -> None:
         ({"timeout": math.nan}, "timeout must be a number above 0"),
         ({"accept": False}, "accept must be a number, got False"),
         ({"accept": -1.0}, "accept must be a number above 0"),
+        ({"accept": 2.0, "max_rate": 1.0}, "accept must be at most max_rate, 1, got 2"),
         ({"rates": [1.0, True]}, "each of rates must be a number, got True"),
         ({"rates": [2.0, 1.0]}, "rates must be in rising order"),
         ({"max_limit": 1.5}, "max_limit must be a whole number, got 1.5"),
