@@ -138,7 +138,7 @@ def played_from(fields: dict[str, Any]) -> Played:
         raise ValueError("a number is none")
     if min(played.seconds, played.in_flight, *played.latencies) < 0 or not played.seconds:
         raise ValueError("a time is none")
-    if not (played.stopped is None or isinstance(played.stopped, str)) or type(played.capped) is not bool:
+    if type(played.stopped) not in (str, type(None)) or type(played.capped) is not bool:
         raise ValueError("its end is none")
     return played
 

@@ -8,6 +8,7 @@ their columns' names, in the database's own style: `%(name)s` in PostgreSQL, `:n
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Left for those who have to look after the database while it is tested.
 _SPARE_CONNECTIONS = 5
+_CANCEL_S = 2.0
 
 
 class PostgresTarget:
@@ -94,8 +96,17 @@ class PostgresTarget:
         await connection.close()
 
     async def close(self) -> None:
-        """Close the connections."""
-        for connection in self._all:
+        """Close the connections; what still runs is cancelled first, or the server would go on with it."""
+        from psycopg.pq import TransactionStatus
+
+        busy = [
+            connection
+            for connection in self._all
+            if not connection.closed and connection.info.transaction_status is TransactionStatus.ACTIVE
+        ]
+        cancelling = (connection.cancel_safe(timeout=_CANCEL_S) for connection in busy)
+        await asyncio.gather(*cancelling, return_exceptions=True)
+        for connection in list(self._all):  # requests that end meanwhile take theirs out
             await connection.close()
 
     @property

@@ -256,6 +256,34 @@ def test_postgresql_cancels(postgres: PostgresServer) -> None:
     assert count == (0,)
 
 
+def test_what_still_runs_when_postgresql_is_closed_is_cancelled(postgres: PostgresServer) -> None:
+    target = postgres_target(postgres, "SELECT pg_sleep(20)")
+    running = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(20)' AND state = 'active'"
+
+    async def work() -> int:
+        await target.open()
+        asking = [asyncio.create_task(target.ask(number)) for number in range(3)]
+        async with await psycopg.AsyncConnection.connect(postgres.dsn, autocommit=True) as watching:
+
+            async def count() -> int:
+                row = await (await watching.execute(running)).fetchone()
+                assert row is not None
+                return int(row[0])
+
+            while await count() < 3:
+                await asyncio.sleep(0.01)
+            for task in asking:
+                task.cancel()  # as an interrupted run does, which waits for none of them
+            await target.close()
+            deadline = asyncio.get_running_loop().time() + 5
+            while (left := await count()) and asyncio.get_running_loop().time() < deadline:
+                await asyncio.sleep(0.01)
+            await asyncio.gather(*asking, return_exceptions=True)
+        return left
+
+    assert asyncio.run(work()) == 0
+
+
 def test_a_connection_that_is_gone_is_not_used_again(postgres: PostgresServer) -> None:
     statement = "SELECT CASE WHEN %(n)s::int = 0 THEN pg_terminate_backend(pg_backend_pid()) END"
     target = postgres_target(postgres, statement)
