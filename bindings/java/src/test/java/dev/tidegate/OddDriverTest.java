@@ -113,6 +113,9 @@ class OddDriverTest {
       assertEquals(rows, rows);
       assertEquals(rows.hashCode(), rows.hashCode());
       assertFalse(rows.equals(null));
+      rows.close();
+      statement.close();
+      assertEquals(2, gate.inFlight(), "only the connection's own end is one");
       rows.getStatement().getConnection().close();
       assertEquals(1, gate.inFlight(), "the other's");
     }
