@@ -95,6 +95,7 @@ class OddDriverTest {
   }
 
   @Test
+  @SuppressWarnings("try") // closed twice, on purpose
   void nothingOfAConnectionLeadsPastTheGate() throws Exception {
     try (Connection connection = source(gate).getConnection();
         PreparedStatement statement = connection.prepareStatement("select 1");
