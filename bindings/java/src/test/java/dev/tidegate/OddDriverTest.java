@@ -95,6 +95,7 @@ class OddDriverTest {
   }
 
   @Test
+  @SuppressWarnings("try") // closed twice, on purpose
   void nothingOfAConnectionLeadsPastTheGate() throws Exception {
     try (Connection connection = source(gate).getConnection();
         PreparedStatement statement = connection.prepareStatement("select 1");
@@ -113,6 +114,9 @@ class OddDriverTest {
       assertEquals(rows, rows);
       assertEquals(rows.hashCode(), rows.hashCode());
       assertFalse(rows.equals(null));
+      rows.close();
+      statement.close();
+      assertEquals(2, gate.inFlight(), "only the connection's own end is one");
       rows.getStatement().getConnection().close();
       assertEquals(1, gate.inFlight(), "the other's");
     }
