@@ -234,7 +234,7 @@ class _Look:
 
 
 def _pause(interval: float, failures: int) -> float:
-    return max(interval, min(interval * 2 ** min(failures, 16), _LONGEST_PAUSE))
+    return max(interval, min(interval * 2.0 ** min(failures, 16), _LONGEST_PAUSE))
 
 
 def _connect(conninfo: str) -> _Connection:

@@ -21,6 +21,8 @@ from tidegate.capacity.journal import Journal
 from tidegate.capacity.target import Target, TargetError, as_target_error
 from tidegate.demo import arrivals
 
+# So near the highest rate that is allowed that with more of it there might be more answers.
+_AT_THE_RATE = 0.9
 # A target has recovered when one request alone takes at most so many times as long as at the start.
 _RECOVERED = 3.0
 _RECOVERY_S = 60.0
@@ -98,6 +100,7 @@ class Conductor:
         self._alone: float | None = None
         self._held: float | None = None
         self._lag_noted: set[bool] = set()
+        self._rate_noted = False
         self.found = Found(Search(plan))
 
     async def conduct(self) -> None:
@@ -109,7 +112,7 @@ class Conductor:
         try:
             await self._target.open()
             most = min(self._load.most_in_flight, self._target.most_in_flight or self._load.most_in_flight)
-            generator = Generator(self._target, self._plan.timeout, most)
+            generator = Generator(self._target, self._plan.timeout, most, self._plan.max_rate)
             await self._first()
             while (step := self.found.search.next()) is not None:
                 await self._take(step, generator)
@@ -138,6 +141,7 @@ class Conductor:
             self._held = step.rate
         if end == "lagged":
             self._note_lag(step, played)
+        self._note_rate(step, played)
 
     async def _played(self, step: Step, generator: Generator) -> Played:
         played = self._journal.recorded(step)
@@ -247,6 +251,14 @@ class Conductor:
                 return
             await asyncio.sleep(min(self._alone, 1.0))
         raise TargetError(advice.not_recovered(allowed, self._alone, failed))
+
+    def _note_rate(self, step: Step, played: Played) -> None:
+        most = self._plan.max_rate
+        if step.rate is not None or most is None or played.seconds <= 0 or self._rate_noted:
+            return
+        if played.counts.offered > _AT_THE_RATE * most * played.seconds:
+            self._rate_noted = True
+            self.found.notes.append(advice.capped_rate(most))
 
     def _note_lag(self, step: Step, played: Played) -> None:
         # Once: in a search that goes on, the column `end` says of which other steps it is true as well.

@@ -24,6 +24,8 @@ from tidegate.capacity import advice
 from tidegate.capacity.target import Target, TargetError, as_target_error
 
 _RUN_UP_S = 0.02
+# No clock and no timer tell so little.
+_NOTHING_S = 1e-6
 # How long a step's last requests may take to end, of which all but the last have been given up on.
 _LANDING_TIMEOUTS = 3
 _LANDING_S = 30.0
@@ -120,12 +122,16 @@ class Generator:
         target: An open target.
         timeout: How long an answer may take before it is given up on, in seconds.
         most_in_flight: A step is ended when so many are in flight.
+        max_rate: A closed loop sends no more than so many a second. None: as many as come back.
     """
 
-    def __init__(self, target: Target, timeout: float, most_in_flight: int) -> None:
+    def __init__(
+        self, target: Target, timeout: float, most_in_flight: int, max_rate: float | None = None
+    ) -> None:
         self._target = target
         self._timeout = timeout
         self._most = most_in_flight
+        self._between = 0.0 if max_rate is None else 1 / max_rate
         self._numbers = 0
 
     async def play(
@@ -149,7 +155,9 @@ class Generator:
         Raises:
             TargetError: The target broke.
         """
-        step = _Step(self._target, self._timeout, self._most, self._numbers, warm_up, seconds, limit)
+        step = _Step(
+            self._target, self._timeout, self._most, self._numbers, warm_up, seconds, limit, self._between
+        )
         try:
             return await step.play(times, watch)
         finally:
@@ -166,10 +174,14 @@ class _Step:
         warm_up: float,
         seconds: float,
         limit: int | None,
+        between: float,
     ) -> None:
         self._target = target
         self._timeout = timeout
         self._most = most
+        self._between = between
+        self._due = 0.0
+        self._waiting = False
         self.numbers = numbers
         self._warm_up = warm_up
         self._end = warm_up + seconds
@@ -238,10 +250,25 @@ class _Step:
 
     def _fill(self) -> None:
         assert self._gate is not None
-        while self._sending and (permit := self._gate.try_admit()) is not None:
+        while self._sending and not self._waits() and (permit := self._gate.try_admit()) is not None:
             at = self._now()
+            self._due = max(self._due, at) + self._between
             self._count(at, 0.0)
             self._start(at, 0.0, permit)
+
+    def _waits(self) -> bool:
+        """Whether the next one has to wait for the rate that is kept; then it is seen to."""
+        wait = self._due - self._now()
+        if wait <= _NOTHING_S:
+            return False
+        if not self._waiting:
+            self._waiting = True
+            self._loop.call_later(wait, self._go_on)
+        return True
+
+    def _go_on(self) -> None:
+        self._waiting = False
+        self._fill()
 
     def _offer(self, at: float) -> None:
         lag = self._now() - at

@@ -121,7 +121,7 @@ def _configure_safety(group: _Options) -> None:
         type=rate,
         default="200/s",
         metavar="RATE",
-        help="never send more without a gate before it (200/s)",
+        help="never send it more (200/s)",
     )
     add("--max-in-flight", type=_whole, default=256, metavar="N", help="never have more in flight (256)")
     add("--max-limit", type=_whole, metavar="N", help="the largest gate to try (--max-in-flight)")
@@ -178,10 +178,8 @@ def run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         target(args.toml, parser) as toml_file,
         terminable(),
     ):
-        if args.simulate:
-            outcome = real.simulated(args, parser, baseline)
-        else:
-            outcome = real.tested(args, parser, baseline)
+        run = real.simulated if args.simulate else real.tested
+        outcome = run(args, parser, baseline)
         if outcome is None:
             return 0
         if json_file is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -21,10 +22,11 @@ def play(
     seconds: float = 10.0,
     timeout: float = 5.0,
     most: int = 1000,
+    max_rate: float | None = None,
     watch: Callable[[Now], str | None] = lambda _now: None,
 ) -> Played:
     async def main() -> Played:
-        generator = Generator(target, timeout, most)
+        generator = Generator(target, timeout, most, max_rate)
         return await generator.play(warm_up=warm_up, seconds=seconds, times=times, limit=limit, watch=watch)
 
     played = virtual_time.run(main())
@@ -65,6 +67,16 @@ def test_a_closed_loop_keeps_as_many_in_flight_as_the_limit_says() -> None:
     assert played.counts.good / played.seconds == pytest.approx(3 / 0.8, rel=0.05)
     assert played.counts.offered == played.counts.good
     assert played.counts.shed == 0
+
+
+def test_a_closed_loop_keeps_to_the_rate_that_is_allowed() -> None:
+    target = Known(lambda *_: 0.1)
+    played = play(target, limit=8, seconds=50.0, max_rate=4.0)
+    gaps = [after - before for before, after in itertools.pairwise(target.began)]
+    assert min(gaps) >= 0.25 - 1e-5
+    assert played.counts.offered == played.counts.good == pytest.approx(200, abs=3)
+    slow = play(Known(lambda *_: 4.0), limit=8, seconds=50.0, max_rate=4.0)
+    assert slow.in_flight == pytest.approx(8.0, rel=0.05), "it has time enough to fill the gate"
 
 
 def test_a_gate_sheds_what_is_more_than_its_limit() -> None:
