@@ -93,8 +93,8 @@ def capped_in_flight(per_s: float, most: int) -> str:
 def capped_rate(per_s: float) -> str:
     """A closed loop came to the rate that is allowed."""
     return (
-        f"Kept full, it was sent {rate(per_s)}, the most that is allowed: the limit is one for that, and it may be able "
-        "to do more. Raise --max-rate, if it may be sent more."
+        f"Kept full, it was sent {rate(per_s)}, the most that is allowed: the limit is one for that, and it "
+        "may be able to do more. Raise --max-rate, if it may be sent more."
     )
 
 
