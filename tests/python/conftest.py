@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-
-# A job in the background (`make test &` of a script) is started with interrupts ignored, and so is all that it
-# starts: no Ctrl-C would be tested. A handler of Python's is none of what children inherit.
+# A job in the background (`make test &` of a script) is started with interrupts ignored, and so is all that
+# it starts: no Ctrl-C would be tested. A handler of Python's is none of what children inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
