@@ -26,6 +26,13 @@ program() {
     "$@" >"$log" 2>&1 || code=$?
     good=$(grep -c '^ok ' "$log")
     bad=$(grep -c '^FAILED ' "$log")
+    counted "$name" "$code" "$good" "$bad"
+}
+
+# counted NAME CODE GOOD BAD: so many tests of a program passed and failed, and it ended with CODE; its output is in
+# the log, and shown if anything is wrong. None at all is wrong.
+counted() {
+    local name=$1 code=$2 good=$3 bad=$4
     passed=$((passed + good))
     if [ "$code" -eq 0 ] && [ "$bad" -eq 0 ] && [ "$good" -gt 0 ]; then
         echo "ok       $name: $good tests"

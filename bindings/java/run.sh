@@ -28,17 +28,10 @@ tests() {
         read -r t e s f < <(sed -n 's/.*<testsuite .* tests="\([0-9]*\)" errors="\([0-9]*\)" skipped="\([0-9]*\)" failures="\([0-9]*\)".*/\1 \2 \3 \4/p' "$each" | head -1)
         total=$((total + t)) bad=$((bad + e + f)) skips=$((skips + s))
     done
-    passed=$((passed + total - bad - skips))
     for ((each = 0; each < skips; each++)); do
         skip "a test" "it says why in $reports"
     done
-    if [ "$code" -eq 0 ] && [ "$total" -gt 0 ]; then
-        echo "ok       tests: $((total - skips))"
-    else
-        echo "FAILED   tests (exit code $code)"
-        sed 's/^/    /' "$log"
-        failed=$((failed + (bad > 0 ? bad : 1)))
-    fi
+    counted tests "$code" $((total - bad - skips)) "$bad"
 }
 
 # The program in README.md, as its readers build it: against the jar and what is installed.

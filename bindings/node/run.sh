@@ -31,14 +31,8 @@ tests() {
     bad=$(grep -c '^not ok ' "$log")
     skips=$(grep -c '^ok .*# SKIP' "$log")
     grep '^ok .*# SKIP' "$log" | sed 's/^ok [0-9]* - /SKIPPED  /'
-    passed=$((passed + good - skips)) skipped=$((skipped + skips))
-    if [ "$code" -eq 0 ] && [ "$good" -gt 0 ]; then
-        echo "ok       $name: $((good - skips)) tests"
-    else
-        echo "FAILED   $name (exit code $code)"
-        grep -v '^ok ' "$log" | sed 's/^/    /'
-        failed=$((failed + (bad > 0 ? bad : 1)))
-    fi
+    skipped=$((skipped + skips))
+    counted "$name" "$code" $((good - skips)) "$bad"
 }
 
 # What `npm pack` makes, installed as users do, without an install script having run.
